@@ -272,10 +272,10 @@ class Trace:
     __hash__ = None  # type: ignore[assignment]  # an array has no hash
 
     def __repr__(self) -> str:
-        return f"{self._title()}\n{text_table(self._printed(), self._header())}"
+        return f"{self._title()}\n{text_table(self._list_cells(), self._header())}"
 
     def _repr_html_(self) -> str:
-        return html_table(self._printed(), caption=self._title(), header=self._header())
+        return html_table(self._list_cells(), caption=self._title(), header=self._header())
 
     def _header(self) -> tuple[str, ...]:
         """Return the names of the columns that are printed."""
@@ -284,7 +284,7 @@ class Trace:
     def _title(self) -> str:
         return f"trace of {len(self)} rows (to_pandas() gives all rows and columns)"
 
-    def _printed(self) -> list[tuple[str, ...]]:
+    def _list_cells(self) -> list[tuple[str, ...]]:
         """Return the cells of the first and last rows, with a row of dots for the rows between."""
         cells = [
             (

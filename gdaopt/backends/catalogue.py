@@ -143,10 +143,10 @@ def entry_of(name: str) -> SolverEntry:
     return CATALOGUE.get(name) or SolverEntry(name.lower(), hint="see the documentation of CVXPY")
 
 
-def list_backends() -> list[str]:
-    """Return the names of the solvers that are not called through CVXPY."""
+def list_backends() -> dict[str, str]:
+    """Return the names of the solvers that are not called through CVXPY, by these in capitals."""
     _add_foreign()
-    return [name for name, entry in CATALOGUE.items() if entry.backend]
+    return {name.upper(): name for name, entry in CATALOGUE.items() if entry.backend}
 
 
 def tolerance_options(solver: str, tolerance: float) -> dict[str, Any]:

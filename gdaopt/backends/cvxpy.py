@@ -159,10 +159,17 @@ def _solve_here(
     watch: Stopwatch,
     limit: str | None = None,
 ) -> Answer:
-    """Solve in this process; the option `limit` gets the seconds that canonicalising leaves."""
+    """Solve in this process, and return how it ended.
+
+    The option `limit` gets the seconds that canonicalising leaves.
+    """
     began = time.perf_counter()
-    for variable in (*problem.variables(), *_dual_variables(problem)):
-        variable.save_value(None)  # otherwise a solve that does nothing would keep the last answer
+    # Otherwise a solve that does nothing would keep the last answer.
+    for variable in problem.variables():
+        variable.save_value(None)
+    for constraint in problem.constraints:
+        for dual in constraint.dual_variables:
+            dual.save_value(None)
     inner = dict(options)
     warm_start = inner.pop("warm_start", True)
     of_cvxpy = {name: inner.pop(name) for name in COMPILATION if name in inner}
@@ -183,20 +190,15 @@ def _solve_here(
     # CVXPY warns of an inexact answer. The status says so too, and the caller reads that.
     with ignoring("Solution may be inaccurate"):
         problem.unpack_results(solution, chain, inverse)
-    watch.lap("unpack")
-    return _report(problem, solver, watch)
-
-
-def _report(problem: cp.Problem, solver: str, watch: Stopwatch) -> Answer:
-    """Return how the last solve of a problem ended."""
     stats = problem.solver_stats
     # Several solvers report no time or no iterations, some of them as 0, or as text.
     seconds = None if stats is None else stats.solve_time
     iterations = None if stats is None else stats.num_iters
+    watch.lap("unpack")
     return Answer(
         solver=solver,
+        point=np.zeros(0),  # the variables hold it
         status=str(problem.status),
-        seconds=watch.seconds,
         reported_seconds=float(seconds) if seconds else None,
         iterations=int(iterations) if isinstance(iterations, int | float) else None,
     )
@@ -241,7 +243,7 @@ def _solve_in_worker(
 ) -> tuple[Answer, list[Any], list[Any]]:
     """Solve in the worker; return how it ended, and the values of all variables and duals."""
     watch = Stopwatch()
-    problem = _held.get(pickled, lambda: _unpickled(pickled))
+    problem = _held.get(pickled, lambda: _unpickle(pickled))
     for parameter, value in zip(problem.parameters(), values, strict=True):
         parameter.value = value
     answer = _solve_here(problem, solver, options, watch, limit)
@@ -251,7 +253,7 @@ def _solve_in_worker(
     return replace(answer, seconds=watch.seconds), variables, duals
 
 
-def _unpickled(pickled: bytes) -> cp.Problem:
+def _unpickle(pickled: bytes) -> cp.Problem:
     """Return a problem from the process that pickled it."""
     problem, count = pickle.loads(pickled)
     # A variable that compilation adds must not get the id of a variable of the problem.

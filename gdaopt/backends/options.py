@@ -49,8 +49,10 @@ def placed(solver: str, options: Mapping[str, Any]) -> dict[str, Any]:
     if not entry.inside:
         return dict(options)
     outside = (entry.inside, *entry.outside)
-    beside = {name: value for name, value in options.items() if name in outside}
-    inside = {name: value for name, value in options.items() if name not in outside}
+    beside: dict[str, Any] = {}
+    inside: dict[str, Any] = {}
+    for name, value in options.items():
+        (beside if name in outside else inside)[name] = value
     if entry.message:
         beside[entry.inside] = _write_message(entry, beside.get(entry.inside), inside)
     elif inside:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -85,13 +85,6 @@ class Stopwatch:
         return StageSeconds(**self._laps)
 
 
-_NOTHING = np.zeros(0)
-
-
-def _no_duals() -> None:
-    return None
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answer:
     """What a solve returned, all the way from a solver to the trace.
@@ -101,10 +94,12 @@ class Answer:
 
     Attributes
     ----------
-    solver, status : str
-        Who solved it and how it ended, such as ``"optimal"`` or ``"optimal_inaccurate"``.
+    solver : str
+        Who solved it.
     point : ndarray of shape (n,)
         The answer; empty if variables of CVXPY hold it.
+    status : str
+        How it ended, such as ``"optimal"`` or ``"optimal_inaccurate"``.
     row_duals : ndarray of shape (m,), or None
         The duals y of the rows, see ``gdaopt.backends.arrays``. None when the solver gives none.
     is_exact : bool
@@ -122,8 +117,8 @@ class Answer:
     """
 
     solver: str
+    point: FloatArray
     status: str = "optimal"
-    point: FloatArray = field(default_factory=lambda: _NOTHING)
     row_duals: FloatArray | None = None
     is_exact: bool = False
     iterations: int | None = None
@@ -132,7 +127,7 @@ class Answer:
     seconds: StageSeconds = StageSeconds()
     value: float = float("nan")
     repair_distance: float = 0.0
-    _duals: Callable[[], dict[str, FloatArray] | None] = _no_duals
+    _duals: Callable[[], dict[str, FloatArray]] | None = None
 
     @property
     def duals(self) -> dict[str, FloatArray] | None:
@@ -143,7 +138,7 @@ class Answer:
         ``"rows"`` (``M v ≥ ρ v``, row by row), ``"floors"``, and the labels of linear constraints
         of one's own, as they were written. None when the solver gives none.
         """
-        return self._duals()
+        return None if self._duals is None else self._duals()
 
 
 def checked_point(point: object, shape: tuple[int, ...], whose: str) -> FloatArray:

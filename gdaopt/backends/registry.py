@@ -7,7 +7,7 @@ names is tried in this process, where it is going to run anyway.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -99,7 +99,7 @@ def solvers() -> list[SolverInfo]:
     >>> [info.name for info in solvers()][:2]
     ['analytic', 'highspy']
     """
-    backends = (_probe(name, isolate=False) for name in list_backends())
+    backends = (_probe(name, isolate=False) for name in list_backends().values())
     return _Solvers(sorted([*backends, *_probe_all()], key=lambda info: not info.usable))
 
 
@@ -117,43 +117,39 @@ def _probe_all() -> tuple[SolverInfo, ...]:
     return tuple(sorted(probed, key=lambda info: info.name))
 
 
-def find_solver(name: str, cone: str | None = None) -> str:
-    """Return the canonical name of a solver of CVXPY that works here and supports the cone."""
+def find_solver(name: str, cone: str | None = None, *, closed_form: bool = True) -> str:
+    """Return the canonical name of a solver that works here, whatever its case.
+
+    Linear programs are solved by all of them. Programs over a cone are solved by those of CVXPY
+    that support it, and in closed form, if they have one.
+    """
     if cone is not None:
         check_name("cone", cone, _CONES)
-    listed, backends = cvxpy_internals.list_solvers(), list_backends()
-    solver = _match_name(name, listed)
+    asked = name.strip().upper() if isinstance(name, str) else ""
+    backends = list_backends()
+    solver = backends.get(asked)
+    if solver is not None and (cone is None or (closed_form and solver == ANALYTIC)):
+        return solver
+    listed = cvxpy_internals.list_solvers()
+    why = ""
     if solver is not None:
-        info = _probe_here(solver)
-        if info.usable and (cone is None or cone in info.cones):
-            return solver
-        why = f"solver {solver} does not work here: {info.reason}"
-        if info.usable:
+        why = f"solver {solver} has no {cone} cone"  # only linear programs can do without CVXPY
+    elif asked in listed:
+        solver, info = asked, _probe_here(asked)
+        if not info.usable:
+            why = f"solver {solver} does not work here: {info.reason}"
+        elif cone is not None and cone not in info.cones:
             why = f"solver {solver} has no {cone} cone"
-    elif cone is not None and (backend := _match_name(name, backends)):
-        why = f"solver {backend} has no {cone} cone"  # only linear programs can do without CVXPY
+        else:
+            return solver
     else:
-        why = str(unknown_name("solver", name, [*listed, *(() if cone else backends)]))
+        names = [*listed, *(() if cone else backends.values())]
+        why = str(unknown_name("solver", name, names))
     # To try them all would take seconds.
-    installed = [*backends, *sorted(cp.installed_solvers())]
+    installed = [*backends.values(), *sorted(cp.installed_solvers())]
     others = (each for each in installed if each != solver and (not cone or cone in _cones(each)))
     where = "Installed here, with that cone" if cone else "Installed here"
     raise SolverNotFoundError(f"{why}. {where}: {', '.join(others)}")
-
-
-def find_backend(name: str, cone: str | None = None) -> str:
-    """Return the canonical name of a backend that works here, as `find_solver` does."""
-    backend = _match_name(name, list_backends())
-    # Programs over cones have a closed form, too; other backends solve linear programs.
-    if backend is not None and (cone is None or backend == ANALYTIC):
-        return backend
-    return find_solver(name, cone=cone)
-
-
-def _match_name(name: object, names: Iterable[str]) -> str | None:
-    """Return the name that a user means, in any case; None if there is no such name."""
-    asked = name.strip().upper() if isinstance(name, str) else ""
-    return {each.upper(): each for each in names}.get(asked)
 
 
 @cache
@@ -209,8 +205,10 @@ def check_solver_options(solver: str, options: Mapping[str, Any]) -> None:
 
     CVXPY's solvers are tried with them, because most refuse what is wrong only when they are used.
     """
+    if not options:
+        return
     tried = solver, _write_options(options)
-    if not options or tried in _accepted:
+    if tried in _accepted:
         return
     check_numbers(solver, options)
     if entry_of(solver).backend:

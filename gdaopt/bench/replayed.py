@@ -14,7 +14,7 @@ import numpy as np
 
 from gdaopt.backends import Answer, StageSeconds, Stopwatch
 from gdaopt.backends.protocol import Backend, checked_point
-from gdaopt.backends.registry import check_solver_options, find_backend, make_backend
+from gdaopt.backends.registry import check_solver_options, find_solver, make_backend
 from gdaopt.bench.recorded import RecordedProgram, list_programs
 from gdaopt.errors import InfeasibleProblemError, SolverFailedError
 from gdaopt.support.validation import FloatArray, check_name, flag, number, options_mapping
@@ -93,7 +93,7 @@ def replay(
     [True, True]
     """
     check_name("start", start, get_args(Start))
-    name = find_backend(solver)
+    name = find_solver(solver)
     options = options_mapping("solver_opts", solver_opts)
     isolate = flag("isolate", isolate)
     if time_limit is not None:

@@ -75,7 +75,7 @@ class Bench(Study):
     def _cells(self, sequence: ProgramSequence, recorded: Path) -> dict[str, Task]:
         options, name = self._options, sequence.name
         methods = options.runs if sequence.has_runs else ()
-        found = {}
+        tasks = {}
         for solver, tolerance in product(options.solvers, options.tolerances):
             if solver == ANALYTIC and not sequence.has_closed_form:
                 continue
@@ -84,17 +84,17 @@ class Bench(Study):
             for method in methods:
                 key = task_key(name, method, solver, version, tolerance)
                 run = (sequence, method, solver, tolerance, options)
-                found[key] = Task(run_task, run, {**about, "method": method})
+                tasks[key] = Task(run_task, run, {**about, "method": method})
             for start, repeat in product(starts_of(solver, options.starts), range(options.repeats)):
                 key = task_key(name, solver, version, start, tolerance, repeat)
                 cell = (recorded, solver, start, tolerance, options)
-                found[key] = Task(
+                tasks[key] = Task(
                     replay_task,
                     cell,
                     {**about, "start": start, "repeat": repeat},
                     (".parquet",),
                 )
-        return found
+        return tasks
 
     def estimate(self) -> tuple[float, float]:
         """Return about how many seconds missing cells take for small programs, and at most."""
@@ -134,10 +134,13 @@ class Bench(Study):
             # Repeats lie apart: what else the machine does for a while slows one of them. Each
             # solver has workers of its own, which last for a repeat.
             for worker in product(range(options.repeats), options.solvers):
-                own = {key: task for key, task in self.tasks.items() if _worker(task) == worker}
+                tasks = {key: task for key, task in self.tasks.items() if _worker(task) == worker}
                 workers = TaskWorkers(options.jobs, deadline=options.budget + _GRACE)
                 rows |= run_tasks(
-                    self._directory, own, workers, progress=_after(progress, len(rows), self.tasks)
+                    self._directory,
+                    tasks,
+                    workers,
+                    progress=_after(progress, len(rows), self.tasks),
                 )
             return self._write({row["data"]: row for row in recorded.values()}, rows)
 
@@ -225,23 +228,23 @@ def _firsts(programs: Sequence[RecordedProgram]) -> list[int]:
 
 
 def _line(
-    program: RecordedProgram, found: Replayed, tolerance: float, cap: float
+    program: RecordedProgram, replayed: Replayed, tolerance: float, cap: float
 ) -> dict[str, Any]:
-    answer = found.answer
-    stages = {f"{name}_seconds": value for name, value in asdict(found.seconds).items()}
+    answer = replayed.answer
+    stages = {f"{name}_seconds": value for name, value in asdict(replayed.seconds).items()}
     return {
         "program": program.kind,
         "variables": len(program.cost),
-        "verdict": verdict(found, tolerance, cap),
+        "verdict": verdict(replayed, tolerance, cap),
         "solver_status": "" if answer is None else answer.status,
-        "message": plain(found.failure),
-        "infeasibility": found.infeasibility,
-        "suboptimality": found.suboptimality,
-        "residual": found.residual,
-        "duality_gap": found.duality_gap,
+        "message": plain(replayed.failure),
+        "infeasibility": replayed.infeasibility,
+        "suboptimality": replayed.suboptimality,
+        "residual": replayed.residual,
+        "duality_gap": replayed.duality_gap,
         "iterations": None if answer is None else answer.iterations,
         "restarts": 0 if answer is None else answer.restarts,
-        "seconds": found.seconds.total,
+        "seconds": replayed.seconds.total,
         **stages,
         "reported_seconds": None if answer is None else answer.reported_seconds,
     }

@@ -134,7 +134,7 @@ class LinearProgram:
             # Multipliers of a degenerate program jump. If nothing moves, the best ones count more.
             share = _SETTLED if waited else 0.0
             trial = share * multipliers + (1 - share) * master.multipliers
-            new = self._set.family.best_atoms(self._priced(trial), _PRICED, atoms)
+            new = self._set.family.best_atoms(self._price(trial), _PRICED, atoms)
             bound_there = self._bound(trial, float(new.prices[0]))
             is_better = bound_there > bound
             waited = 0 if is_better or master.value < least else waited + 1
@@ -142,20 +142,20 @@ class LinearProgram:
             if is_better:
                 bound, multipliers = bound_there, trial
             fine = _FINE * (self._price_unit + float(np.abs(master.multipliers).max(initial=0.0)))
-            prices = new.atoms.quadratic_forms(self._priced(master.multipliers))
+            prices = new.atoms.quadratic_forms(self._price(master.multipliers))
             joining = new.atoms[prices < master.level - fine]
             is_over = waited == _PATIENCE or not (share or len(joining))
             if ends(master.value, bound) or is_over:
                 break
-            kept = weights > 0 if len(atoms) > self._many else slice(None)
-            atoms = atoms[kept].joined(joining)
-            weights = np.append(weights[kept], np.zeros(len(joining)))
-            forms = np.hstack([forms[:, kept], self._rows.quadratic_forms(joining)])
+            chosen = weights > 0 if len(atoms) > self._many else slice(None)
+            atoms = atoms[chosen].joined(joining)
+            weights = np.append(weights[chosen], np.zeros(len(joining)))
+            forms = np.hstack([forms[:, chosen], self._rows.quadratic_forms(joining)])
         return LinearSolution(
             atoms[: len(weights)], weights, extras, multipliers, master.value, bound
         )
 
-    def _priced(self, multipliers: FloatArray) -> FloatArray:
+    def _price(self, multipliers: FloatArray) -> FloatArray:
         """Return ``G + Σ_k λ_k A_k``, which prices atoms."""
         return self._gradient + self._rows.combine(multipliers)
 

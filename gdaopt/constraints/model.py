@@ -168,7 +168,7 @@ class Model:
     objective: Objective
     feasible_set: FeasibleSet
     rows: LinearConstraints | None
-    own: list[cp.Constraint]  # the user's: rows, and bounds on the trace
+    user_constraints: list[cp.Constraint]  # the user's: rows, and bounds on the trace
     places: npt.NDArray[np.intp]  # where rows are among the entries of these constraints
     # The place of the least bound on the trace, and by what it multiplies the trace; None if
     # the set has the least bound.
@@ -185,7 +185,7 @@ class Model:
         """
         if multipliers is None and self.rows is not None:
             return {}
-        entries = np.zeros(sum(constraint.size for constraint in self.own))
+        entries = np.zeros(sum(constraint.size for constraint in self.user_constraints))
         if multipliers is not None:
             entries[self.places] = multipliers
         if self.trace_row is not None:
@@ -194,7 +194,7 @@ class Model:
         if self.distance is not None:
             entries /= 2 * np.sqrt(objective) if objective > 0 else np.inf
         values, start = {}, 0
-        for constraint in self.own:
+        for constraint in self.user_constraints:
             part = entries[start : start + constraint.size]
             values[constraint.id] = part.reshape(constraint.shape, order="F")
             start += constraint.size

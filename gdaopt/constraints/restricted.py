@@ -21,7 +21,8 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.spectrum import smallest_eigenvalue
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT
-from gdaopt.sets.feasible_set import FeasibleSet, matrix_of_eigenvalues
+from gdaopt.sets.conditions import matrix_of_eigenvalues
+from gdaopt.sets.feasible_set import FeasibleSet
 from gdaopt.sets.members import Members, Multipliers, Support
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray, symmetric_matrix
@@ -38,7 +39,7 @@ _MOST_ROUNDS = 30
 class Restricted(Members):
     """The members of a set that keep linear constraints.
 
-    `rows` are some of the rows that the user has `written`, with the indices `kept`, moved by less
+    `rows` are some of the rows that the user has `written`, with these `indices`, moved by less
     than the tolerance. No equality follows from the other equalities, and one metric keeps all
     inequalities strictly. The `centre` has atoms and weights of a metric inside the set's cone that
     keeps all rows, the `vertex` of one that is a sum of few atoms: there linear programs begin. The
@@ -50,13 +51,13 @@ class Restricted(Members):
         feasible_set: FeasibleSet,
         written: LinearConstraints,
         rows: LinearConstraints,
-        kept: npt.NDArray[np.intp],
+        indices: npt.NDArray[np.intp],
         centre: tuple[Atoms, FloatArray],
         vertex: tuple[Atoms, FloatArray],
         proofs: tuple[FloatArray, ...],
     ) -> None:
         super().__init__(feasible_set, written.n_features)
-        self.written, self.rows, self.kept = written, rows, kept
+        self.written, self.rows, self.indices = written, rows, indices
         self.names = written.names
         self._centre, self.vertex, self._proofs = centre, vertex, proofs
 
@@ -151,7 +152,7 @@ class Restricted(Members):
 
     def from_written(self, multipliers: FloatArray) -> FloatArray:
         """Return multipliers of `rows`, from multipliers of the rows that the user wrote."""
-        chosen: FloatArray = self.written.in_own_units(multipliers)[self.kept]
+        chosen: FloatArray = self.written.in_own_units(multipliers)[self.indices]
         return chosen
 
     def as_written(self, multipliers: FloatArray) -> FloatArray:
@@ -161,7 +162,7 @@ class Restricted(Members):
         the multipliers that prove it do not change the bound, and a multiple of them is added.
         """
         total = np.zeros(len(self.written))
-        total[self.kept] = multipliers
+        total[self.indices] = multipliers
         for proof in reversed(self._proofs):
             lifted = ~self.written.is_equality & (proof > _COUNTS * np.abs(proof).max())
             share = float((-total[lifted] / proof[lifted]).max(initial=0.0))

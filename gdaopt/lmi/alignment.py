@@ -1,8 +1,8 @@
 """Three sequences of linear programs for exact matrix inequalities.
 
-The tangents of the cones of edges always converge. Alignment by the programs' own multipliers takes
-fewer programs. Alignment by the first eigenvector is what metrics are learned by, and may stop
-above the optimum. See `docs/theory/lmi.md`, "Alignment by multipliers".
+The tangents of the cones of edges always converge. Alignment by the programs' own multipliers has
+smaller programs, but may need many more. Alignment by the first eigenvector is what metrics are
+learned by, and may stop above the optimum. See `docs/theory/lmi.md`, "Alignment by multipliers".
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from gdaopt.backends.cvxpy import solve_program
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
 from gdaopt.lmi.balance import find_bridges, find_switching
-from gdaopt.lmi.model import AffineMatrix, BoolArray, IntArray, Model, read_model
+from gdaopt.lmi.model import AffineMap, AffineMatrix, BoolArray, IntArray, Model, read_model
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, flag
 
@@ -177,7 +177,12 @@ def analyse(
             )
     asserted = {id(source) for source in nonpositive}
     inequalities = []
-    for matrix in model.matrices:
+    for whole in model.matrices:
+        # Linear constraints may say that an entry of a variable is 0: then it is no edge.
+        least, largest = whole.entries.interval(*model.bounds)
+        allowed = _ROUND_OFF * _sizes(whole.entries)
+        is_zero = (least >= -allowed) & (largest <= allowed)
+        matrix = whole.with_edges(np.flatnonzero(~is_zero))
         is_bridge = find_bridges(matrix.n_nodes, matrix.edges)
         if id(matrix.source) in asserted:
             signs = -np.ones(len(matrix.edges))
@@ -185,7 +190,7 @@ def analyse(
             signs = _signs_of_entries(model, matrix, ~is_bridge & by_programs)
         inequality = _judge(matrix, signs, is_bridge)
         if not inequality.is_exact:
-            inequality = _read_multiplier(model, matrix) or inequality
+            inequality = _read_multiplier(model, whole) or inequality
         inequalities.append(inequality)
     return Structure(tuple(inequalities))
 
@@ -202,8 +207,7 @@ def _judge(
 def _signs_of_entries(model: Model, matrix: AffineMatrix, is_asked: BoolArray) -> FloatArray:
     """Return the signs of entries, by intervals, and by programs where those are not enough."""
     entries = matrix.entries
-    sizes = np.abs(entries.offset)
-    np.maximum.at(sizes, entries.matrix.nonzero()[0], np.abs(entries.matrix.data))
+    sizes = _sizes(entries)
 
     def signs_of(least: FloatArray, largest: FloatArray, sizes: FloatArray) -> FloatArray:
         """Return the signs of intervals; those of an entry that is 0 for all x are negative."""
@@ -216,6 +220,13 @@ def _signs_of_entries(model: Model, matrix: AffineMatrix, is_asked: BoolArray) -
         ends = np.array([_least(model, entry), -_least(model, -entry)])
         signs[edge] = signs_of(ends[:1], ends[1:], sizes[[edge]])[0]
     return signs
+
+
+def _sizes(entries: AffineMap) -> FloatArray:
+    """Return the largest coefficient of each entry."""
+    sizes = np.abs(entries.offset)
+    np.maximum.at(sizes, entries.matrix.nonzero()[0], np.abs(entries.matrix.data))
+    return sizes
 
 
 def _least(model: Model, entry: cp.Expression) -> float:

@@ -11,7 +11,7 @@ import cvxpy as cp
 import numpy as np
 
 from gdaopt.backends.cvxpy import solve_program
-from gdaopt.backends.registry import find_backend
+from gdaopt.backends.registry import find_solver
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
 from gdaopt.lmi.alignment import SEQUENCES
 from gdaopt.lmi.completion import complete, minor_cones, multiplier_of
@@ -74,8 +74,8 @@ def solve_by_discs(
         With constraints such as ``A >> B``, or variables with ``PSD=True``.
     by : {"cones", "tangents", "multipliers", "eigenvector"}, optional
         One program with cones, or a sequence of linear programs: with tangents of the cones, which
-        always converge; with discs that are aligned by the multipliers of the last program, which
-        take fewest programs if they converge; or with discs that are aligned by the first
+        always converge; with discs that are aligned by the multipliers of the last program, whose
+        programs are smaller, but may be many more; or with discs that are aligned by the first
         eigenvector, which may stop above the optimum. By default ``"cones"`` if the solver takes
         second-order cones, else ``"tangents"``.
     solver : str, optional
@@ -118,14 +118,14 @@ def solve_by_discs(
     model = read_model(problem)
     report = analyse(model, by_programs=by_programs, nonpositive=nonpositive)
     if by is None:
-        has_cones = solver is None or "SOC" in list_cones(find_backend(solver))
+        has_cones = solver is None or "SOC" in list_cones(find_solver(solver))
         by = "cones" if has_cones and not model.is_integer.any() else "tangents"
     check_name("by", by, ("cones", *SEQUENCES))
     if strict:
         for each in report.inequalities:
             if not each.is_exact:
                 raise InvalidInputError(str(each))
-    name = find_backend(solver or ("CLARABEL" if by == "cones" else "highspy"))
+    name = find_solver(solver or ("CLARABEL" if by == "cones" else "highspy"))
     start = time.perf_counter()
     try:
         if by == "cones":

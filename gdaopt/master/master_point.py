@@ -9,7 +9,6 @@ import numpy as np
 
 from gdaopt.linalg.atoms import Atoms, ProjectedAtoms
 from gdaopt.linalg.directions import AtomsDirection
-from gdaopt.objectives.base import Objective
 from gdaopt.objectives.protocol import Derivatives, Point
 from gdaopt.support.validation import FloatArray, is_finite
 
@@ -31,17 +30,12 @@ class MasterFunction:
         atoms: Atoms,
         log: bool = False,
         convex: bool = True,
-        updated: UpdatedHessian | None = None,
+        estimates_curvature: bool = False,
     ) -> None:
-        self.base, self.log, self.convex, self.updated = base, log, convex, updated
+        self.base, self.log, self.convex = base, log, convex
+        self.updated = UpdatedHessian() if estimates_curvature else None
         # The samples' coordinates along the atoms are the same at all weights.
         self.atoms = ProjectedAtoms.of(atoms)
-
-    @classmethod
-    def of(cls, objective: Objective, base: Point, atoms: Atoms) -> MasterFunction:
-        """Return the function that `certified` minimises: log Q if that is convex, else Q."""
-        updated = UpdatedHessian() if objective.estimates_curvature else None
-        return cls(base, atoms, objective.log_convex, objective.convex, updated)
 
     def at(self, x: FloatArray, point: Point | None = None) -> MasterPoint:
         """Evaluate F at weights and their slack, and the objective unless its point is given."""

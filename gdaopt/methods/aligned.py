@@ -78,8 +78,9 @@ class AlignedMethod(ProgramMethod):
     def rounds(self, run: AlignedRun) -> States:
         """Yield the states after the start; return how the run ended."""
 
-    def states(self, problem: MetricProblem, context: Context) -> States:
-        feasible_set = problem.feasible_set
+    def check(self, problem: MetricProblem) -> None:
+        super().check(problem)
+        feasible_set, rows = problem.feasible_set, problem.rows
         assert isinstance(feasible_set, EntrywiseMetrics)
         if feasible_set.path_weight > 0:
             raise InvalidInputError(
@@ -87,51 +88,34 @@ class AlignedMethod(ProgramMethod):
                 "contains a path; leave path_weight out, and pass "
                 f"edge_floor={feasible_set.path_weight:g} to the method instead"
             )
-        self._check_options(problem)
-        if isinstance(feasible_set, GraphMetrics):
-            feasible_set.check_connected(problem.n_features, self.edge_floor, "edge_floor")
-        elif self.edge_floor > 0:
+        if rows is not None and ANALYTIC in (self.solver, *self.fallback):
             raise InvalidInputError(
-                f"edge_floor is for GraphMetrics, and the set is {feasible_set!r}; leave it out"
-            )
-        run = AlignedRun(self, problem, context)
-        yield run.state
-        return (yield from self.rounds(run))
-
-    def _check_options(self, problem: MetricProblem) -> None:
-        """Refuse options that do not go with linear constraints."""
-        if problem.rows is None:
-            return
-        if ANALYTIC in (self.solver, *self.program_options.fallback):
-            raise InvalidInputError(
-                f"with linear constraints ({problem.rows.names[0]}, …) the programs of method "
+                f"with linear constraints ({rows.names[0]}, …) the programs of method "
                 f"{self.name!r} have no closed form: take a solver, such as 'HIGHS', in place of "
                 "'analytic'"
             )
-        if self.edge_floor > 0:
+        if self.edge_floor == 0:
+            return
+        if rows is not None:
             raise InvalidInputError(
                 f"edge_floor = {self.edge_floor:g} keeps edges that linear constraints may forbid; "
                 "write the least weights as constraints, such as M[0, 1] <= -0.1, and leave "
                 "edge_floor out"
             )
-
-    def initial_metric(self, problem: MetricProblem) -> FloatArray | None:
-        metric = super().initial_metric(problem)
-        if metric is not None and (n_components := self.count_components(metric)) > 1:
+        if not isinstance(feasible_set, GraphMetrics):
             raise InvalidInputError(
-                f"initial is not connected: its edges of weight ≥ edge_floor = "
-                f"{self.edge_floor:g} leave {n_components} components, not 1"
+                f"edge_floor is for GraphMetrics, and the set is {feasible_set!r}; leave it out"
             )
-        return metric
+        feasible_set.check_connected(problem.n_features, self.edge_floor, "edge_floor")
+
+    def states(self, problem: MetricProblem, context: Context) -> States:
+        run = AlignedRun(self, problem, context)
+        yield run.state
+        return (yield from self.rounds(run))
 
     def count_components(self, metric: FloatArray) -> int:
-        """Return the number of components by edges of weight ≥ ε; 1 without a floor."""
-        return laplacian.n_components(metric, self.floor_threshold) if self.edge_floor > 0 else 1
-
-    @property
-    def floor_threshold(self) -> float:
-        """The weight above which an edge counts as one of at least the floor."""
-        return self.edge_floor * (1 - _FLOOR_SLACK)
+        """Return the number of components by edges of weight ≥ ε."""
+        return laplacian.n_components(metric, self.edge_floor * (1 - _FLOOR_SLACK))
 
     def default_start(self, problem: MetricProblem) -> FloatArray:
         """Return the path start, with edges of at least the floor; with constraints the centre."""
@@ -158,11 +142,18 @@ class AlignedRun:
         assert isinstance(self.feasible_set.family, TwoSparseAtoms)
         self.family = self.feasible_set.family
         self.step_rule = find_step(method.step).prepared(problem)  # which may refuse the problem
-        self._edge_threshold = method.floor_threshold or laplacian.edge_threshold(
+        self._edge_threshold = method.edge_floor * (1 - _FLOOR_SLACK) or laplacian.edge_threshold(
             self.feasible_set.trace_bound, problem.n_features
         )
         with context.timed("objective"):
             self.state = State(point=method.start_point(problem))
+        if method.initial is not None and method.edge_floor > 0:
+            n_components = method.count_components(self.state.metric)
+            if n_components > 1:
+                raise InvalidInputError(
+                    f"initial is not connected: its edges of weight ≥ edge_floor = "
+                    f"{method.edge_floor:g} leave {n_components} components, not 1"
+                )
         self._aligned: Point | None = None  # its point
         self.align()
 

@@ -116,8 +116,8 @@ class Alternating(AlignedMethod):
                 "greedy_colors=True begins at a diagonal metric; leave initial out"
             )
 
-    def _check_options(self, problem: MetricProblem) -> None:
-        super()._check_options(problem)
+    def check(self, problem: MetricProblem) -> None:
+        super().check(problem)
         if not self.greedy_colors:
             return
         if not isinstance(problem.feasible_set, SDDMetrics):
@@ -209,11 +209,13 @@ class Alternating(AlignedMethod):
         polytope, start = self._polytope(run, block), replace(run.state, round=round_)
         steps = take_steps(start, block, polytope, run.step_rule, run.context)
         for state in islice(steps, self.block_iterations):
-            if state.step and (n_components := self.count_components(state.metric)) > 1:
-                raise DisconnectedError(
-                    f"the step in column {state.block} would leave {n_components} components by "
-                    f"edges of weight ≥ {self.edge_floor:g}; connectivity='tree' prevents it",
-                )
+            if state.step and self.edge_floor > 0:
+                n_components = self.count_components(state.metric)
+                if n_components > 1:
+                    raise DisconnectedError(
+                        f"the step in column {state.block} would leave {n_components} components "
+                        f"by edges of weight ≥ {self.edge_floor:g}; connectivity='tree' prevents it"
+                    )
             run.state = state
             yield state
             gap = state.block_gap

@@ -16,7 +16,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.methods.context import Change, Context, Ending
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
-from gdaopt.programs.base import ProgramOptions
+from gdaopt.programs.base import ProgramOptions, store
 from gdaopt.sets import FeasibleSet
 from gdaopt.state import State
 from gdaopt.support.resources import free_memory
@@ -123,7 +123,8 @@ class Method(ABC):
     @property
     def solver_name(self) -> str:
         """Who solves the programs of the method; ``"analytic"`` if it has none to solve."""
-        return ANALYTIC
+        solver: str = getattr(self, "solver", ANALYTIC)
+        return solver
 
     @cached_property
     def program_options(self) -> ProgramOptions | None:
@@ -141,20 +142,38 @@ class Method(ABC):
 
     def check(self, problem: MetricProblem) -> None:
         """Raise InvalidInputError when the problem does not fit the method, and say which does."""
-        why = _has_many_features(problem)
-        if why:
-            raise InvalidInputError(f"method {self.name!r} {why}")
-        for demand, reason_of in _DEMANDS.items():
-            why = "" if demand in self.takes else reason_of(problem)
-            if why:
-                raise InvalidInputError(f"method {self.name!r} {why}: {_names_of(demand)}")
+        objective, size, asks = problem.objective, problem.n_features, f"method {self.name!r}"
+        too_large = ""
+        if objective.is_sparse:
+            too_large = "the samples are sparse; pass them as an array, such as by toarray()"
+        elif size > _FEW_FEATURES and (need := 8.0 * _ARRAYS * size**2) > (free := free_memory()):
+            too_large = (
+                f"{_ARRAYS} of them would need {need / 1e9:.3g} GB for {size} features; the "
+                f"{free / 1e9:.3g} GB of memory that are free are enough for "
+                f"{math.isqrt(int(free / 8 / _ARRAYS))}"
+            )
+        if too_large:
+            raise InvalidInputError(
+                f"{asks} works with arrays of K×K numbers, and {too_large}; 'certified' makes none "
+                "for losses of distances over sets of atoms of one or two features without linear "
+                "constraints"
+            )
+        if not objective.convex and "not convex" not in self.takes:
+            raise InvalidInputError(
+                f"{asks} needs a convex objective, and {shortened(objective)} says that it is not "
+                f"convex; methods that look for a stationary point: {_names_of('not convex')}"
+            )
+        if problem.rows is not None and "linear constraints" not in self.takes:
+            raise InvalidInputError(
+                f"{asks} cannot keep linear constraints, and the problem has some "
+                f"({problem.rows.names[0]}, …); methods that keep them: "
+                f"{_names_of('linear constraints')}"
+            )
         # A set of the user's own that inherits from one of them may have fewer members.
         if self.sets and type(problem.feasible_set) not in self.sets:
             *names, last = (kind.__name__ for kind in self.sets)
             kinds = f"{', '.join(names)} or {last}" if names else last
-            raise InvalidInputError(
-                f"method {self.name!r} needs a set of {kinds}, got {problem.feasible_set!r}"
-            )
+            raise InvalidInputError(f"{asks} needs a set of {kinds}, got {problem.feasible_set!r}")
 
     @abstractmethod
     def states(self, problem: MetricProblem, context: Context) -> States:
@@ -209,7 +228,7 @@ class Method(ABC):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ProgramMethod(Method):
-    """A method that solves a program in each step.
+    """A method that solves programs.
 
     Parameters
     ----------
@@ -229,6 +248,7 @@ class ProgramMethod(Method):
     """
 
     cone: ClassVar[str | None] = None  # the cone that the solver has to support
+    closed_form: ClassVar[bool] = True  # whether "analytic" solves the programs
 
     solver: str = "HIGHS"
     solver_opts: Mapping[str, Any] | None = None
@@ -239,8 +259,12 @@ class ProgramMethod(Method):
         super().__post_init__()
         store_checked(self, flag, "isolate")
         options = self.program_options
-        for name in ("solver", "solver_opts", "fallback"):
-            object.__setattr__(self, name, getattr(options, name))
+        store(
+            self,
+            solver=options.solver,
+            solver_opts=options.solver_opts,
+            fallback=options.fallback,
+        )
 
     @cached_property
     def program_options(self) -> ProgramOptions:
@@ -251,54 +275,8 @@ class ProgramMethod(Method):
             fallback=self.fallback,
             isolate=bool(self.isolate),
             cone=self.cone,
+            closed_form=self.closed_form,
         )
-
-    @property
-    def solver_name(self) -> str:
-        return self.solver
-
-
-def _not_convex(problem: MetricProblem) -> str:
-    if problem.objective.convex:
-        return ""
-    return (
-        f"needs a convex objective, and {shortened(problem.objective)} says that it is not convex; "
-        "methods that look for a stationary point"
-    )
-
-
-def _has_constraints(problem: MetricProblem) -> str:
-    if problem.rows is None:
-        return ""
-    return (
-        f"cannot keep linear constraints, and the problem has some ({problem.rows.names[0]}, …); "
-        "methods that keep them"
-    )
-
-
-def _has_many_features(problem: MetricProblem) -> str:
-    needed = 8.0 * _ARRAYS * problem.n_features**2
-    if problem.objective.is_sparse:
-        why = "the samples are sparse; pass them as an array, such as by toarray()"
-    elif problem.n_features <= _FEW_FEATURES or needed <= (free := free_memory()):
-        return ""
-    else:
-        why = (
-            f"{_ARRAYS} of them would need {needed / 1e9:.3g} GB for {problem.n_features} "
-            f"features; the {free / 1e9:.3g} GB of memory that are free are enough for "
-            f"{math.isqrt(int(free / 8 / _ARRAYS))}"
-        )
-    return (
-        f"works with arrays of K×K numbers, and {why}; 'certified' makes none for losses of "
-        "distances over sets of atoms of one or two features without linear constraints"
-    )
-
-
-_DEMANDS: dict[Demand, Callable[[MetricProblem], str]] = {
-    "not convex": _not_convex,
-    "linear constraints": _has_constraints,
-}
-"""What a problem demands of methods: functions say why it does, and nothing if it does not."""
 
 
 def _names_of(demand: Demand) -> str:

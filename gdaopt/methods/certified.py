@@ -27,6 +27,7 @@ from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.state import State
+from gdaopt.support.deadline import until
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import check_instance, integer, store_checked
 
@@ -168,7 +169,7 @@ class Certified(Method):
                 multipliers = None
             run = HullRun(problem, context, rescale(warm_start, problem), multipliers)
             if problem.objective.convex:  # else quasi-Newton steps follow
-                with suppress(TimeLimitError), context.limiting():
+                with suppress(TimeLimitError), until(context.deadline):
                     self._improve(run, run.active_set, run.point)
         else:
             run = HullRun(problem, context, start)
@@ -176,7 +177,7 @@ class Certified(Method):
         yield from run.certify()
         rule: Patience | StallRule
         if problem.objective.convex:
-            rule = Patience(run.lower_bound, run.point.value, _PATIENCE, "rounds")
+            rule = Patience(run.lower_bound, _PATIENCE, "rounds")
         else:  # the gap may grow on the way
             rule = StallRule(problem, run.point, _ROUND_OFF, rounds=_PATIENCE, status="stalled")
         phase = "weights" if sample is None else "sample"
@@ -185,7 +186,7 @@ class Certified(Method):
             round_ = 1
             yield from run.certify(iteration=1, round=1, phase="quasi-newton")
         while ending is None:
-            round_, gap = round_ + 1, run.gap
+            round_, gap = round_ + 1, run.lower_bound.left
             is_first = round_ == 1 and not is_warm
             with suppress(TimeLimitError), run.context.timed("objective"):
                 # When the time is up, the round ends with the weights found by then.
@@ -199,7 +200,7 @@ class Certified(Method):
             yield from run.certify(iteration=round_, round=round_, phase=phase)
             ending = rule.check(run.point)
             if sample is not None:  # after one that gained little comes a round of all samples
-                gains = phase == "weights" or run.gap <= _SAMPLE_GAIN * gap
+                gains = phase == "weights" or run.lower_bound.left <= _SAMPLE_GAIN * gap
                 phase = "sample" if gains else "weights"
         return ending
 
@@ -246,12 +247,20 @@ class Certified(Method):
         allowed = self.allowed_gap(problem.size_of(run.point.value))
         # An evaluation of many samples costs so much that each should see new atoms, too.
         accuracy = _WEIGHTS_ACCURACY if sample is None else _MANY_ACCURACY
-        share = _FINAL_ACCURACY * allowed / run.gap if run.gap > 0 else 1.0
+        share = (
+            _FINAL_ACCURACY * allowed / run.lower_bound.left if run.lower_bound.left > 0 else 1.0
+        )
         reduction = min(max(accuracy, share), 0.5)
         if not objective.convex and active_set.total > 0 and problem.restricted is None:
             budget = min(budget, _GROWTH * active_set.total)
         slack = max(budget - active_set.total, 0.0)
-        function = MasterFunction.of(objective, run.base, active_set.atoms)
+        function = MasterFunction(
+            run.base,
+            active_set.atoms,
+            objective.log_convex,
+            objective.convex,
+            objective.estimates_curvature,
+        )
         start = function.at(np.append(active_set.weights, slack), point)
         # The weights of a warm start may be good enough, and round-off must not be minimised.
         is_start = run.lower_bound.value == -math.inf
@@ -285,7 +294,10 @@ class Certified(Method):
         metric, and the curvature of the sample ("Algorithm: nested samples").
         """
         rough = replace(
-            self, tolerance=0.0, absolute_tolerance=_SAMPLE_ACCURACY * run.gap, time_limit=None
+            self,
+            tolerance=0.0,
+            absolute_tolerance=_SAMPLE_ACCURACY * run.lower_bound.left,
+            time_limit=None,
         )
         inner = Context(time_limit=run.context.left)
         if is_first:

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from gdaopt.backends.cvxpy import solve_program
 from gdaopt.backends.protocol import ANALYTIC
-from gdaopt.backends.registry import check_solver_options, find_solver
 from gdaopt.certificate.tangent import is_at_kink
 from gdaopt.errors import InfeasibleProblemError, SolverFailedError
 from gdaopt.linalg.entries import entries_of
-from gdaopt.methods.base import Demand, Method, ProgramMethod, States
+from gdaopt.methods.base import Demand, ProgramMethod, States
 from gdaopt.methods.blocks import Block, take_steps
 from gdaopt.methods.context import Context
 from gdaopt.methods.steps import Step, find_step
 from gdaopt.methods.stopping import LowerBound, StallRule
 from gdaopt.problem import MetricProblem
-from gdaopt.programs.base import ProgramOptions
 from gdaopt.programs.constrained import keep_rows
 from gdaopt.programs.whole_set import WholeSet, placed
 from gdaopt.state import State
 from gdaopt.support.cvxpy_loading import cp
+from gdaopt.support.deadline import completing
 from gdaopt.support.resources import check_fits
-from gdaopt.support.validation import flag, options_mapping, store_checked
+from gdaopt.support.validation import flag, store_checked
 
 _REMEDY = "take method 'certified', fewer samples or features, or force=True"
 _ADVICE = "take another solver, or other solver_opts"
@@ -42,7 +39,7 @@ _LARGE = 2e7  # bytes: CVXPY and a solver take about a second to begin with such
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ConicMethod(Method):
+class ConicMethod(ProgramMethod):
     """The problem as one conic program.
 
     The solver's point is moved into the set (`Result.repair_distance`), then certified. The run is
@@ -52,41 +49,25 @@ class ConicMethod(Method):
     Parameters
     ----------
     solver : str, optional
-        Any solver that CVXPY knows with the cones that are needed, in any case.
-    solver_opts : mapping, optional
-        Options of that solver. CLARABEL, ECOS and SCS are asked for an accuracy that suits
-        `tolerance` unless they say otherwise; other solvers keep their defaults.
-    isolate : bool, optional
-        See `ProgramMethod`.
+        Any solver that CVXPY knows with the cones that are needed, in any case. CLARABEL, ECOS and
+        SCS are asked for an accuracy that suits `tolerance` unless `solver_opts` say otherwise;
+        other solvers keep their defaults.
     force : bool, optional
         Go on if the program is estimated to need more memory than is free.
-    **limits
-        See `Method`. `initial` is where the run stays when the solver fails.
+    **options
+        See `ProgramMethod` and `Method`. `initial` is where the run stays when the solver fails.
     """
 
     cone: ClassVar[str]
+    closed_form: ClassVar[bool] = False
     takes: ClassVar[tuple[Demand, ...]] = ("linear constraints",)
 
     solver: str = "CLARABEL"
-    solver_opts: Mapping[str, Any] | None = None
-    isolate: bool | None = None
     force: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "solver", find_solver(self.solver, cone=self.cone))
-        options = options_mapping("solver_opts", self.solver_opts)
-        object.__setattr__(self, "solver_opts", options)
-        check_solver_options(self.solver, options or {})
-        store_checked(self, flag, "isolate", "force")
-
-    @property
-    def solver_name(self) -> str:
-        return self.solver
-
-    @cached_property
-    def program_options(self) -> ProgramOptions:
-        return ProgramOptions(solver=self.solver, solver_opts=self.solver_opts, cone=self.cone)
+        store_checked(self, flag, "force")
 
     def states(self, problem: MetricProblem, context: Context) -> States:
         feasible_set, size = problem.feasible_set, problem.n_features
@@ -103,20 +84,25 @@ class ConicMethod(Method):
             with context.timed("build"):
                 program, variable = self._program(problem, problem.size_of(start.value))
         yield first
-        assert context.programs is not None
-        solver = context.programs.solver
-        try:
-            answer = solve_program(
-                program,
-                solver,
-                solver_opts=context.programs.solver_opts,
-                time_limit=context.left,
-                gap=self.tolerance,
-                isolate=is_isolated(self.isolate, needed, context),
-                name=f"{self.cone} program",
-            )
-        except (InfeasibleProblemError, SolverFailedError) as error:
-            raise type(error)(f"{error}; {_ADVICE}") from error.__cause__
+        options = context.programs
+        assert options is not None
+        failures: list[InfeasibleProblemError | SolverFailedError] = []
+        for solver in (options.solver, *options.fallback):
+            try:
+                answer = solve_program(
+                    program,
+                    solver,
+                    solver_opts=None if failures else options.solver_opts,
+                    time_limit=context.left,
+                    gap=self.tolerance,
+                    isolate=is_isolated(self.isolate, needed, context),
+                    name=f"{self.cone} program",
+                )
+                break
+            except (InfeasibleProblemError, SolverFailedError) as error:
+                failures.append(error)
+        else:
+            raise type(failures[0])(f"{failures[0]}; {_ADVICE}") from failures[0].__cause__
         metric = np.asarray(variable.value)
         answered = (metric + metric.T) / 2  # exactly symmetric
         context.add_program(answer)
@@ -128,7 +114,7 @@ class ConicMethod(Method):
                 f"point {moved:.3g} outside of the set, more than inexact solvers are off by; "
                 f"{_ADVICE}"
             )
-        with context.completing(), context.timed("objective"):  # the answer is not lost
+        with completing(context.deadline), context.timed("objective"):  # the answer is not lost
             point = problem.objective.at(feasible)
             state = State(
                 point=point,
@@ -260,7 +246,7 @@ class SemidefiniteFrankWolfe(ProgramMethod):
         while ending is None:
             state = next(steps)
             state = replace(state, round=1 + (state.iteration - 1) // size)
-            with context.completing():  # a step that has been taken is not lost
+            with completing(context.deadline):  # a step that has been taken is not lost
                 state = bound.certified(problem, state)
             yield state
             if state.iteration % size == 0:

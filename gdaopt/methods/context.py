@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from gdaopt.backends import Answer
 from gdaopt.programs.base import Polytope, Program, ProgramOptions
 from gdaopt.status import Status
-from gdaopt.support.deadline import Deadline, completing, until
+from gdaopt.support.deadline import Deadline, completing
 from gdaopt.support.validation import FloatArray, check_instance, options_mapping
 
 Ending = tuple[Status, str]
@@ -60,6 +60,8 @@ class Context:
     ----------
     programs : ProgramOptions or None
         Who solves programs now; None for methods that have none to solve.
+    deadline : Deadline or None
+        When the time limit is over: for `gdaopt.support.deadline.until` and `completing`.
     isolate : bool
         Whether programs are solved in a worker process even if these options do not ask for it.
     paused_seconds : float
@@ -75,7 +77,7 @@ class Context:
         self.paused_seconds = 0.0
         self._started = time.perf_counter()
         self._paused_at: float | None = None
-        self._deadline = Deadline.after(time_limit)
+        self.deadline = Deadline.after(time_limit)
         self._laps = defaultdict[str, float](float)
 
     @property
@@ -87,27 +89,19 @@ class Context:
     @property
     def left(self) -> float | None:
         """Time until the limit, negative beyond it; None without a limit."""
-        return None if self._deadline is None else self._deadline.left
+        return None if self.deadline is None else self.deadline.left
 
     @property
     def is_over(self) -> bool:
         """Whether the limit is reached."""
-        return self._deadline is not None and self._deadline.left <= 0
-
-    def limiting(self) -> AbstractContextManager[None]:
-        """Make the limit the deadline of the code inside (see `gdaopt.support.deadline`)."""
-        return until(self._deadline)
-
-    def completing(self) -> AbstractContextManager[None]:
-        """Let evaluations inside be completed, and no long work (see `gdaopt.support.deadline`)."""
-        return completing(self._deadline)
+        return self.deadline is not None and self.deadline.left <= 0
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Leave the code inside out of `seconds`, and let its evaluations be completed."""
         self._paused_at = time.perf_counter()
         try:
-            with self.completing():
+            with completing(self.deadline):
                 yield
         finally:
             self.paused_seconds += time.perf_counter() - self._paused_at
@@ -128,8 +122,9 @@ class Context:
 
     def add_program(self, answer: Answer) -> None:
         """Count the stages of a program that has been solved, and the time its solver reports."""
-        for stage in ("write", "canonicalize", "solve", "unpack", "build"):
-            self._laps[stage] += getattr(answer.seconds, stage)
+        for stage, seconds in vars(answer.seconds).items():
+            self._laps[stage] += seconds
+            self._laps["build"] += 0.0 if stage == "solve" else seconds
         if answer.reported_seconds is not None:
             self._laps["reported"] += answer.reported_seconds
 

@@ -19,7 +19,7 @@ from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets.members import Support
 from gdaopt.state import State
-from gdaopt.support.deadline import unlimited
+from gdaopt.support.deadline import completing, unlimited
 from gdaopt.support.validation import FloatArray
 
 _SHORTEST_STEP = 2.0**-10  # share of a step that goes too far: a shorter one is not worth a round
@@ -78,11 +78,6 @@ class HullRun:
         self.multipliers = multipliers
 
     @property
-    def gap(self) -> float:
-        """What the run wants to close: see `LowerBound.left`."""
-        return self.lower_bound.left(self.point.value)
-
-    @property
     def level(self) -> float:
         """The mean price of the active set, by weights: atoms below it lower the objective."""
         return float(self.active_set.weights @ self.prices) / self.budget
@@ -117,7 +112,7 @@ class HullRun:
         atoms are priced, the state has an earlier lower bound, and is the last.
         """
         late: TimeLimitError | None = None
-        with self.context.completing():
+        with completing(self.context.deadline):
             with self.context.timed("objective"):
                 share = self._step_back()
             self.lower_bound.frank_wolfe_gap = math.inf  # it belongs to another point

@@ -70,8 +70,8 @@ class Joint(AlignedMethod):
                 f"{self.edge_floor:g}; use align='eigenvector' or edge_floor=0"
             )
 
-    def _check_options(self, problem: MetricProblem) -> None:
-        super()._check_options(problem)
+    def check(self, problem: MetricProblem) -> None:
+        super().check(problem)
         if problem.rows is not None and self.align == "gradient":
             raise InvalidInputError(
                 f"align='gradient' moves to vertices that linear constraints "

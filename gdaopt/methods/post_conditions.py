@@ -16,7 +16,6 @@ from gdaopt.certificate.certify import value_below
 from gdaopt.errors import InvalidInputError, LeftDomainError
 from gdaopt.linalg.spectrum import is_at_least
 from gdaopt.methods.run import Listener, Run
-from gdaopt.methods.tracer import is_due
 from gdaopt.objectives.check import check_gradient
 from gdaopt.objectives.protocol import Point
 from gdaopt.state import State
@@ -29,11 +28,10 @@ _ROOM = 0.01  # share of the way into the set
 class PostConditions(Listener):
     """The listener that keeps the conditions; `in_order` is the last state checked in full.
 
-    States are checked in full where a round begins, at every n-th step and at the end.
+    States are checked in full if a round begins, if the trace has a row of them, and at the end.
     """
 
-    def __init__(self, every: int = 1) -> None:
-        self._every = every
+    def __init__(self) -> None:
         self._rng = np.random.default_rng(0)
         self._allowance: float | None = None  # for the least value
         self._bound = -math.inf
@@ -57,7 +55,7 @@ class PostConditions(Listener):
     def stepped(self, run: Run) -> None:
         """Check the state, and the bounds that have been claimed before."""
         self.claim(*run.claimed)
-        self.check(run.state, in_full=run.begins_round or is_due(run.state, self._every))
+        self.check(run.state, in_full=run.begins_round or run.is_due)
 
     def ended(self, run: Run) -> None:
         """Check the last state in full, or go back to the one before; look back if there is time.
@@ -99,7 +97,7 @@ class PostConditions(Listener):
         if not is_finite(state.metric):
             return "entries of the metric are not finite"
         try:
-            return "; ".join(self._problem.violations(state.metric)) if in_full else ""
+            return "; ".join(self._problem.members.violations(state.metric)) if in_full else ""
         except InvalidInputError as error:  # which is no symmetric K×K matrix
             return str(error)
 

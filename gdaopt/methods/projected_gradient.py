@@ -16,6 +16,7 @@ from gdaopt.methods.stopping import LowerBound, Patience
 from gdaopt.objectives.protocol import Point, minimised
 from gdaopt.problem import MetricProblem
 from gdaopt.state import State
+from gdaopt.support.deadline import completing
 from gdaopt.support.validation import FloatArray, check_name
 
 _PROJECTIONS = ("dykstra", "clip")
@@ -98,7 +99,7 @@ class _Run:
             return "stalled", "the gradient is 0"
         curvature = slope / (_FIRST_STEP * self._feasible_set.budget(self._problem.n_features))
         inertia = 1.0
-        patience = Patience(self._lower_bound, x.value, _PATIENCE, "steps")
+        patience = Patience(self._lower_bound, _PATIENCE, "steps")
         iteration, ending = 0, None
         while ending is None:
             iteration += 1
@@ -189,7 +190,7 @@ class _Run:
     def _certify(self, point: Point, **columns: Any) -> State:
         state = State(point=point, eigen_decompositions=self._decompositions, **columns)
         # A step that has been taken is not lost.
-        with self._context.completing(), self._context.timed("objective"):
+        with completing(self._context.deadline), self._context.timed("objective"):
             return self._lower_bound.certified(self._problem, state)
 
 

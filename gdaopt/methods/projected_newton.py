@@ -19,7 +19,7 @@ from gdaopt.methods.stopping import LowerBound, Patience
 from gdaopt.objectives.protocol import BarrierPoint, NewtonModel
 from gdaopt.problem import MetricProblem
 from gdaopt.state import State
-from gdaopt.support.deadline import check_time
+from gdaopt.support.deadline import check_time, completing
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, is_finite
 
@@ -89,7 +89,7 @@ class ProjectedNewton(Method):
             check_start(problem, run.point)
             state = run.certify()
         yield state
-        patience = Patience(run.lower_bound, run.point.value, _PATIENCE, "steps")
+        patience = Patience(run.lower_bound, _PATIENCE, "steps")
         number, ending = 0, None
         while ending is None:
             number, before = number + 1, run.point.value
@@ -107,7 +107,7 @@ class ProjectedNewton(Method):
                         "steps do not go along such a bound; take method 'certified', or lower it",
                     )
                 columns = {"iteration": number, "round": number, "newton_steps": number}
-                with context.completing():  # a step that has been taken is not lost
+                with completing(context.deadline):  # a step that has been taken is not lost
                     state = run.certify(phase="newton", step=step, **columns)
             yield state
             if before - run.point.value <= _ROUND_OFF * abs(before):
@@ -158,7 +158,7 @@ class _Run:
         free = self._free(atomic_part, gradient / model.of_entries, gradient, point.value)
         to_zero = np.where(free, 0.0, -atomic_part)
         # Accuracy is worth its price near the optimum only.
-        gap = self.lower_bound.gap(point.value)
+        gap = self.lower_bound.gap
         share = abs(gap / point.value) if point.value else math.inf
         accuracy = max(_TIGHT, min(_LOOSE, math.sqrt(share)))
         solved = partial(_solve, model, free.astype(self._dtype), accuracy)
@@ -183,7 +183,7 @@ class _Run:
         leaves = self._feasible(atomic_part - shifts) != 0
         candidates = np.abs(gradient[at_zero & leaves])
         largest = float(candidates.max()) if len(candidates) else 0.0
-        is_close = self.lower_bound.gap(value) < _CLOSE * abs(value)
+        is_close = self.lower_bound.gap < _CLOSE * abs(value)
         self._released = 0.0 if is_close else _RELEASED * min(self._released, largest)
         stays = at_zero & (np.abs(gradient) <= self._released)
         goes = ~leaves & (np.abs(atomic_part) <= self._near_zero)

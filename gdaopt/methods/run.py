@@ -32,7 +32,7 @@ from gdaopt.methods.context import Change, Context, Ending
 from gdaopt.problem import MetricProblem
 from gdaopt.state import State
 from gdaopt.status import Status
-from gdaopt.support.deadline import check_time, unlimited
+from gdaopt.support.deadline import check_time, unlimited, until
 from gdaopt.support.resources import keep_freed_memory, single_threaded
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray
@@ -78,8 +78,9 @@ class Run:
         The method, with the options that a listener has changed.
     state : State
         The last state.
-    begins_round : bool
-        Whether it is the first one of a round.
+    begins_round, is_due : bool
+        Whether it is the first one of a round, and whether the trace has a row of it: of the start,
+        and of every n-th step.
     ending : Ending or None
         How the run ended.
     error : GdaoptError or None
@@ -104,7 +105,7 @@ class Run:
         self._states = method.states(problem, self.context)
         self.multipliers = problem.members.multipliers()
         self._proven: tuple[State, Proof] | None = None
-        self.begins_round = self._goes_on = True
+        self.begins_round = self.is_due = self._goes_on = True
         with unlimited(), calculating(problem.n_features**3):  # without a start nothing is left
             self.state = replace(next(self._states), timings=self.context.laps())
             with self.context.paused():
@@ -161,7 +162,7 @@ class Run:
             return "iteration_limit", f"max_iterations = {method.max_iterations} reached"
         if not self._goes_on:
             return "interrupted", f"by the callback after step {state.iteration}"
-        with self.context.limiting():
+        with until(self.context.deadline):
             check_time()
             try:
                 following = next(self._states)
@@ -169,6 +170,8 @@ class Run:
                 ending: Ending | None = end.value
                 return ending or ("slow_progress", "stopped: the method has no more steps to take")
         self.begins_round = following.round != state.round
+        every = method.trace_every
+        self.is_due = bool(every and following.iteration % every == 0)
         self.state = replace(following, timings=self.context.laps())
         self._tell()
         return None

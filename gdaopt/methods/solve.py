@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from gdaopt.certificate import certify_point
@@ -79,12 +80,8 @@ def make_method(method: str | Method | None, **options: Any) -> Method:
 
 def run(method: Method, problem: MetricProblem) -> Result:
     """Run a method until a rule ends the run, a limit or the user."""
-    conditions = PostConditions(method.trace_every)
-    tracer = Tracer(
-        method.trace_every,
-        keep_iterates=method.keep_iterates,
-        columns=method.trace_columns or {},
-    )
+    conditions = PostConditions()
+    tracer = Tracer(keep_iterates=method.keep_iterates, columns=method.trace_columns or {})
     listeners: list[Listener] = [conditions, tracer]
     listeners += [Printer()] if method.verbose else []
     listeners += [] if method.callback is None else [Caller(method.callback)]
@@ -105,7 +102,8 @@ def run(method: Method, problem: MetricProblem) -> Result:
 
 def run_stepwise(method: Method, problem: MetricProblem) -> Iterator[State]:
     """Yield the states of a run one by one, until it ends or reaches a limit."""
-    steps = Run(method, problem, [PostConditions()])
+    # Whoever takes the states gets none that has not been checked in full.
+    steps = Run(replace(method, trace_every=1), problem, [PostConditions()])
     yield from steps
     if steps.error is not None:
         raise steps.error

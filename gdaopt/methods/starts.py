@@ -17,6 +17,7 @@ from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.sets import FeasibleSet
 from gdaopt.state import State
+from gdaopt.support.deadline import until
 from gdaopt.support.validation import FloatArray
 
 _SLACK = 1e-9  # share of the budget: with less of it left, the trace bound binds
@@ -41,7 +42,7 @@ def find_last_state(
 ) -> State | None:
     """Return the end of a run within a run; None if there was no start, or no time for it."""
     state = None
-    with suppress(TimeLimitError, RoundOffError, InvalidInputError), context.limiting():
+    with suppress(TimeLimitError, RoundOffError, InvalidInputError), until(context.deadline):
         for state in states:
             if method.is_converged(problem, state) or context.is_over:
                 break

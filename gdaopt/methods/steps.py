@@ -190,14 +190,13 @@ class Exact(Step):
         return self if problem.objective.convex else Adaptive().prepared(problem)
 
     def size(self, line: Line, iteration: int) -> float:
-        balance = line.balance
-        function = balance or line.derivatives
-        first, rate = function(0.0)
-        if not first < (-_BALANCED if balance else 0.0):
+        has_balance = line.has_balance
+        first, rate = line.balance(0.0)
+        if not first < (-_BALANCED if has_balance else 0.0):
             return 0.0
         # φ' = (e^h - 1) f, and f never rises with γ: a bound on h bounds the slope.
         allowed = -self.accuracy * first
-        if balance:
+        if has_balance:
             allowed = max(-self.accuracy * math.expm1(first), _BALANCED)
         low, high = 0.0, math.inf  # the slope at γ = 1 is not known yet
         gamma, value, fallen, is_slow = low, first, 0.0, False
@@ -212,13 +211,13 @@ class Exact(Step):
                 trial, beyond = (low + high) / 2 if high <= 1 else beyond, 1.0
             last, last_value = gamma, value
             gamma, before = trial, abs(value)
-            value, rate = function(gamma)
+            value, rate = line.balance(gamma)
             # A slope that has fallen by decades can still be steep. By convexity φ has fallen by
             # `fallen` at least on the way, and is above its minimum by `excess` at most.
             fallen = max(fallen, -value * gamma)
             excess = value * (gamma - low) if value > 0 else -value * (min(high, 1.0) - gamma)
             is_lowest = excess <= self.accuracy * fallen - _ROUND_OFF * first * gamma
-            if (abs(value) <= allowed and (balance or is_lowest)) or gamma in (low, high):
+            if (abs(value) <= allowed and (has_balance or is_lowest)) or gamma in (low, high):
                 break
             if gamma == 1 and value < 0:
                 return 1.0

@@ -57,7 +57,10 @@ class StallRule:
         change = abs(decrease) if self._rises_count else decrease
         if len(self._points) < (self._points.maxlen or 0):
             return None
-        if not change <= self._tolerance * self._problem.size_of(self._size(before)):
+        size = abs(before.value)
+        if not self._problem.objective.log_convex:
+            size = max(size, magnitude_inner(before.gradient(), before.metric))
+        if not change <= self._tolerance * self._problem.size_of(size):
             return None
         reason = point.degenerate_reason()
         if reason is not None:
@@ -69,12 +72,6 @@ class StallRule:
             f"tolerance of {self._tolerance:g} of its size",
         )
 
-    def _size(self, point: Point) -> float:
-        """Return the size of the objective, against which its changes are judged."""
-        if self._problem.objective.log_convex:
-            return abs(point.value)
-        return max(abs(point.value), magnitude_inner(point.gradient(), point.metric))
-
 
 class Patience:
     """Ends a run whose certified gap has not become smaller for so many steps.
@@ -82,9 +79,9 @@ class Patience:
     It has *stalled* if at least half of what is left is round-off, else it made *slow_progress*.
     """
 
-    def __init__(self, bound: LowerBound, objective: float, most: int, steps: str) -> None:
+    def __init__(self, bound: LowerBound, most: int, steps: str) -> None:
         self._bound = bound
-        self._least, self._left = bound.gap(objective), bound.left(objective)
+        self._least, self._left = bound.gap, bound.left
         self._most = most
         self._steps = steps
         self._waited = 0
@@ -92,10 +89,9 @@ class Patience:
     def check(self, point: Point) -> Ending | None:
         """Take the objective after a step; return how the run has ended if patience is over."""
         bound, objective = self._bound, point.value
-        gap, left = bound.gap(objective), bound.left(objective)
-        fell = gap < self._least or left < self._left
+        fell = bound.gap < self._least or bound.left < self._left
         self._waited = 0 if fell else self._waited + 1
-        self._least, self._left = min(self._least, gap), min(self._left, left)
+        self._least, self._left = min(self._least, bound.gap), min(self._left, bound.left)
         if self._waited < self._most:
             return None
         status: Status = "slow_progress"
@@ -126,21 +122,26 @@ class Patience:
 
 
 class LowerBound:
-    """The largest certified lower bound of a run so far, -inf before the first certificate."""
+    """The largest certified lower bound of a run so far, -inf before the first certificate.
+
+    Attributes
+    ----------
+    value, round_off : float
+        The bound, and by how much it has been lowered.
+    gap : float
+        What a run wants to close, at the last metric: to the bound, or to a stationary point.
+    left : float
+        How far the last metric can be from the optimum, whatever Q's own round-off is.
+    frank_wolfe_gap, gap_round_off, multipliers
+        As those of `gdaopt.Certificate`, of the last metric.
+    """
 
     def __init__(self) -> None:
         self.value = -math.inf
         self.round_off = 0.0
-        self.frank_wolfe_gap, self.gap_round_off = math.inf, 0.0  # at the last metric
+        self.gap = self.left = self.frank_wolfe_gap = math.inf
+        self.gap_round_off = 0.0
         self.multipliers: FloatArray | None = None
-
-    def gap(self, objective: float) -> float:
-        """Return the gap that a run wants to close: to the bound, or to a stationary point."""
-        return self.frank_wolfe_gap if self.value == -math.inf else objective - self.value
-
-    def left(self, objective: float) -> float:
-        """Return how far the last metric can be from the optimum, whatever Q's own round-off is."""
-        return min(objective - self.value, self.frank_wolfe_gap + self.gap_round_off)
 
     def add(self, certificate: Certificate) -> float:
         """Take a certificate and return the best bound; RoundOffError if Q underflows."""
@@ -152,6 +153,9 @@ class LowerBound:
         self.multipliers = certificate.multipliers
         self.frank_wolfe_gap = certificate.frank_wolfe_gap
         self.gap_round_off = certificate.gap_round_off
+        to_bound = certificate.objective - self.value
+        self.gap = self.frank_wolfe_gap if self.value == -math.inf else to_bound
+        self.left = min(to_bound, self.frank_wolfe_gap + self.gap_round_off)
         return self.value
 
     def certified(self, problem: MetricProblem, state: State) -> State:

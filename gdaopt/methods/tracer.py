@@ -25,13 +25,8 @@ class Tracer(Listener):
     """The listener that collects a trace: a row for the start, for every n-th step, for the end."""
 
     def __init__(
-        self,
-        every: int = 1,
-        *,
-        keep_iterates: bool = False,
-        columns: Mapping[str, Callable[[State], Any]],
+        self, *, keep_iterates: bool = False, columns: Mapping[str, Callable[[State], Any]]
     ) -> None:
-        self._every = every
         self._keep_iterates = keep_iterates
         self._columns = columns
         self._entries: list[_Entry] = []
@@ -45,12 +40,12 @@ class Tracer(Listener):
         self._entries.append(self._entry(run))
 
     def stepped(self, run: Run) -> None:
-        """Take note of a state; add its row if it is its turn."""
+        """Take note of a state; add its row if it is due."""
         if self._entries[-1].row.iteration == run.state.iteration:
             return  # the start
         self._timings.update(run.state.timings)
         self.solved_by.update([run.state.solver] if run.state.solver else [])
-        if is_due(run.state, self._every):
+        if run.is_due:
             self._entries.append(self._entry(run))
 
     def ended(self, run: Run) -> None:
@@ -94,7 +89,7 @@ class Tracer(Listener):
         )
         row = TraceRow(
             **{name: column.measure(moment) for name, column in COLUMNS.items()},
-            own={name: _measured(name, of, state) for name, of in self._columns.items()},
+            own={name: _measure_column(name, of, state) for name, of in self._columns.items()},
         )
         self._timings.clear()
         multipliers = proof.multipliers
@@ -117,7 +112,7 @@ class _Entry(NamedTuple):
     multipliers: FloatArray | None
 
 
-def _measured(name: str, function: Callable[[State], Any], state: State) -> float | None:
+def _measure_column(name: str, function: Callable[[State], Any], state: State) -> float | None:
     """Return what a user's function says of a state, None for NaN; refuse what is no number."""
     returned = function(state)
     try:
@@ -127,11 +122,6 @@ def _measured(name: str, function: Callable[[State], Any], state: State) -> floa
         raise InvalidInputError(
             f"trace_columns[{name!r}] must return a number, got {shortened(returned)}"
         ) from None
-
-
-def is_due(state: State, every: int) -> bool:
-    """Say whether it is a state's turn, of every n-th step and the start."""
-    return state.iteration == 0 or bool(every and state.iteration % every == 0)
 
 
 def _spectrum(state: State) -> tuple[FloatArray, float, str]:

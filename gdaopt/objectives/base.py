@@ -16,7 +16,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import Direction
 from gdaopt.linalg.entries import IndexArray
-from gdaopt.objectives.protocol import Balance, Derivatives, Expression, Line, Point, Terms
+from gdaopt.objectives.protocol import Derivatives, Expression, Line, Point, Terms
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.support.text import ShownAsTable, shortened
 from gdaopt.support.validation import FloatArray, integer, number, read_only, symmetric_matrix
@@ -48,6 +48,10 @@ class Objective(ShownAsTable, ABC):
     tested : bool
         Whether the derivatives have been tested. Otherwise runs compare the gradient with
         differences of values at a metric or two.
+    n_samples, is_sparse : int and bool
+        How many samples it is made of, and whether they are sparse.
+    estimates_curvature : bool
+        Whether second derivatives are computed from a subsample.
 
     Examples
     --------
@@ -62,6 +66,9 @@ class Objective(ShownAsTable, ABC):
     convex: bool = True
     barrier: bool = False
     tested: bool = False
+    n_samples: int = 0
+    is_sparse: bool = False
+    estimates_curvature: bool = False
 
     def subsample(self) -> Objective | None:
         """Return the objective of a subsample that represents all samples; None for few samples."""
@@ -86,21 +93,6 @@ class Objective(ShownAsTable, ABC):
     def name(self) -> str:
         """What it is called in sums and messages."""
         return type(self).__name__
-
-    @property
-    def n_samples(self) -> int:
-        """N, the number of samples that it is made of; 0 if it is made of none."""
-        return 0
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether the samples are sparse."""
-        return False
-
-    @property
-    def estimates_curvature(self) -> bool:
-        """Whether second derivatives are computed from a subsample."""
-        return False
 
     __array_ufunc__ = None  # so that NumPy's numbers leave products to `__rmul__`
 
@@ -221,6 +213,8 @@ class SumObjective(Objective):
         self.log_convex = len(self.objectives) == 1 and self.objectives[0].log_convex
         self.convex = all(objective.convex for objective in self.objectives)
         self.tested = all(objective.tested for objective in self.objectives)
+        self.n_samples = max(objective.n_samples for objective in self.objectives)
+        self.estimates_curvature = any(term.estimates_curvature for term in self.objectives)
 
     def __repr__(self) -> str:
         return " + ".join(
@@ -249,14 +243,6 @@ class SumObjective(Objective):
         only: Any = self.objectives[0]
         expression, constraints = only.log_to_cvxpy(metric)
         return expression + math.log(self.factors[0]), constraints
-
-    @property
-    def estimates_curvature(self) -> bool:
-        return any(objective.estimates_curvature for objective in self.objectives)
-
-    @property
-    def n_samples(self) -> int:
-        return max(objective.n_samples for objective in self.objectives)
 
     def subsample(self) -> SumObjective | None:
         """Return the sum with the subsamples of terms that have many samples; None if none has."""
@@ -358,12 +344,12 @@ class SumLine(Line):
 
     def __init__(self, objective: SumObjective, parts: Sequence[Line]) -> None:
         self.direction = parts[0].direction
+        self.has_balance = len(parts) == 1 and parts[0].has_balance
         self._objective = objective
         self._parts = parts
 
-    @property
-    def balance(self) -> Balance | None:
-        return self._parts[0].balance if len(self._parts) == 1 else None
+    def balance(self, gamma: float) -> tuple[float, float]:
+        return self._parts[0].balance(gamma) if self.has_balance else self.derivatives(gamma)
 
     def value(self, gamma: float) -> float:
         return float(self._objective.combine([part.value(gamma) for part in self._parts]))

@@ -68,6 +68,8 @@ class PairObjective(Objective, Generic[LossT]):
 
     Attributes
     ----------
+    has_many_features : bool
+        Whether there are more features than is good for K×K arrays, or sparse samples.
     memory_limit : int
         Of the class: bytes that the numbers of all pairs of an objective may take. If they need
         more, they are recomputed tile by tile in each pass instead of being kept.
@@ -80,13 +82,17 @@ class PairObjective(Objective, Generic[LossT]):
     ) -> None:
         self.pairs = pairs
         self.loss = loss
-        self.n_features = pairs.features.shape[1]
+        self.n_samples, self.n_features = pairs.features.shape
+        self.is_sparse = is_sparse(pairs.features)
+        self.has_many_features = self.is_sparse or self.n_features > max(MOST_DENSE, self.n_samples)
         self.log_convex = loss.is_exponential
         self.convex = loss.convex
         self.n_represented = n_represented
         self._draw = draw
         # So many pairs that second derivatives come from a subsample.
         self.has_many_pairs = bool(n_represented) or pairs.n_pairs > MANY_PAIRS
+        # If the loss is not convex, those of a subsample may have another sign.
+        self.estimates_curvature = self.has_many_pairs and loss.convex and draw is not None
         self.keeps_pairs = pairs.n_pairs * 8 * _ARRAYS_KEPT <= self.memory_limit
         # Value and gradient at a metric come from one pass, which keeps nothing.
         self.is_single_pass = self.has_many_pairs or not self.keeps_pairs
@@ -110,22 +116,8 @@ class PairObjective(Objective, Generic[LossT]):
         """
         objective = copy(self)
         objective._cluster = Cluster(client, self.loss, self._chunks)
-        objective.is_single_pass = True
+        objective.is_single_pass, objective.has_many_features = True, False
         return objective
-
-    @property
-    def n_samples(self) -> int:
-        return int(self.pairs.features.shape[0])
-
-    @property
-    def has_many_features(self) -> bool:
-        """Whether there are more features than is good for K×K arrays, or sparse samples."""
-        is_wide = self.is_sparse or self.n_features > max(MOST_DENSE, self.n_samples)
-        return is_wide and self._cluster is None
-
-    @property
-    def is_sparse(self) -> bool:
-        return is_sparse(self.pairs.features)
 
     def of_features(self, features: Indices, gram: FloatArray) -> PairObjective[DistanceLoss]:
         """Return the same loss of distances by some of the features, and by a Gram matrix."""
@@ -197,15 +189,10 @@ class PairObjective(Objective, Generic[LossT]):
             size *= _GROWTH
         return self._sample(size)
 
-    @property
-    def estimates_curvature(self) -> bool:
-        return self.curvature_sample is not None
-
     @cached_property
     def curvature_sample(self) -> PairObjective[DistanceLoss] | None:
         """The objective of a subsample for second derivatives; None if these are of all."""
-        # If the loss is not convex, those of a subsample may have another sign.
-        if not self.has_many_pairs or not self.loss.convex:
+        if not self.estimates_curvature:
             return None
         least, most = _CURVATURE_SAMPLES
         size = min(max(least, int(_CURVATURE_SHARE * self.pairs.features.shape[0])), most)

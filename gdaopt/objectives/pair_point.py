@@ -24,7 +24,7 @@ from gdaopt.objectives.pair_loss import DistanceLoss, LossValues, thin, weighted
 from gdaopt.objectives.pair_sums import PairSums, pair_sums
 from gdaopt.objectives.pairs.base import Pairs, Rates
 from gdaopt.objectives.pairs.passes import Factors, PairValues
-from gdaopt.objectives.protocol import Balance, Derivatives, Line, Point
+from gdaopt.objectives.protocol import Derivatives, Line, Point
 from gdaopt.objectives.round_off import RoundOff
 from gdaopt.support.resources import check_fits
 from gdaopt.support.validation import FloatArray, read_only
@@ -58,6 +58,7 @@ class PairPoint(Point):
         self.moves = moves
         self._metric = read_only(metric)
         self._gradient: FloatArray | None = None
+        self._of_subsample: PairPoint | None = None
         self._derivatives: list[FloatArray] = []  # by the distances, if these can drift
         self._in_chunks = distances is None and objective.is_single_pass
         # ``δ_p - log w_p`` of all pairs
@@ -111,15 +112,11 @@ class PairPoint(Point):
     def curvature_point(self) -> PairPoint:
         """The point that gives second derivatives."""
         # Kept in itself, a point would be freed only when the garbage collector comes by.
+        if self._of_subsample is None and self.objective.estimates_curvature:
+            sample = self.objective.curvature_sample
+            distances = PairValues(partial(sample.pairs.distances, self.metric), sample.keeps_pairs)
+            self._of_subsample = PairPoint(sample, self.metric, distances)
         return self._of_subsample or self
-
-    @cached_property
-    def _of_subsample(self) -> PairPoint | None:
-        sample = self.objective.curvature_sample
-        if sample is None:
-            return None
-        distances = PairValues(partial(sample.pairs.distances, self.metric), sample.keeps_pairs)
-        return PairPoint(sample, self.metric, distances)
 
     def curvature(self, atoms: Atoms) -> FloatArray:
         point = self.curvature_point
@@ -237,10 +234,7 @@ class PairLine(Line):
     def __init__(self, start: PairPoint, direction: Direction) -> None:
         self.start = start
         self.direction = direction
-
-    @property
-    def balance(self) -> Balance | None:
-        return self._balance if self.start.objective.loss.is_exponential else None
+        self.has_balance = bool(start.objective.loss.is_exponential)
 
     def _compute_rates(self) -> Iterator[FloatArray]:
         pairs = self.start.pairs
@@ -277,8 +271,10 @@ class PairLine(Line):
         return self.start.loss.sign * scale * slope, scale * bend
 
     @_without_warnings
-    def _balance(self, gamma: float) -> tuple[float, float]:
-        """Return h and h' (see `Line`): the logarithm of rising over falling parts of the slope."""
+    def balance(self, gamma: float) -> tuple[float, float]:
+        """Return the logarithm of rising over falling parts of the slope, or the slope itself."""
+        if not self.has_balance:
+            return self.derivatives(gamma)
         rising = falling = rising_rate = falling_rate = 0.0
         for loss, rate in zip(self.losses(gamma), self.rates, strict=True):
             weighted = loss.first() * rate

@@ -24,27 +24,27 @@ from gdaopt.support.validation import FloatArray
 Expression: TypeAlias = "cp.Expression"
 """An expression of CVXPY; importing gdaopt does not load it."""
 
-Balance: TypeAlias = Callable[[float], tuple[float, float]]
-"""What `Line.balance` is."""
-
 Terms: TypeAlias = "tuple[cp.Expression, list[cp.Constraint]]"
 """An expression, and the constraints on its own variables; often there are none."""
 
 
 class Line(Protocol):
-    """The convex function ``φ(γ) = Q(M + γ D)`` of a step length γ."""
+    """The convex function ``φ(γ) = Q(M + γ D)`` of a step length γ.
+
+    Exact steps are found on its `balance`. Lines whose slope changes by decades can have one that
+    is not the slope.
+    """
 
     direction: Direction
+    has_balance: bool = False
 
-    @property
-    def balance(self) -> Balance | None:
-        """What a line whose slope changes by decades can have, else None.
+    def balance(self, gamma: float) -> tuple[float, float]:
+        """Return a number of the sign of ``φ'(γ)``, and its derivative by γ.
 
-        It returns for γ a function h and its derivative such that ``φ' = (e^h - 1) f``, where f > 0
-        does not rise with γ. Exact steps are then found on h, which is nearly linear where φ' is
-        not.
+        If the line `has_balance`, the number is h with ``φ' = (e^h - 1) f``, where f > 0 does not
+        rise with γ: h is nearly linear where φ' is not. Else it is φ' itself.
         """
-        return None
+        return self.derivatives(gamma)
 
     @abstractmethod
     def value(self, gamma: float) -> float:

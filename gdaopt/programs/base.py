@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from gdaopt.backends import Answer, Stopwatch
 from gdaopt.backends.protocol import ANALYTIC, Backend, LinearProgram, checked_point
-from gdaopt.backends.registry import check_solver_options, find_backend, make_backend
+from gdaopt.backends.registry import check_solver_options, find_solver, make_backend
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
 from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
@@ -34,24 +34,29 @@ _NEARLY_NOTHING = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramOptions:
-    """Who solves a program, and how; `cone` is what solvers need if it is not linear."""
+    """Who solves a program, and how.
+
+    If it is not linear, `cone` is what solvers need, and `closed_form` says whether it has one.
+    """
 
     solver: str = "HIGHS"
     solver_opts: Mapping[str, Any] | None = None
     fallback: str | Sequence[str] = ()
     isolate: bool = False
     cone: str | None = None
+    closed_form: bool = True
 
     def __post_init__(self) -> None:
         options = options_mapping("solver_opts", self.solver_opts)
-        store(self, solver=find_backend(self.solver, self.cone), solver_opts=options)
+        solver = find_solver(self.solver, self.cone, closed_form=self.closed_form)
+        store(self, solver=solver, solver_opts=options)
         fallback = (self.fallback,) if isinstance(self.fallback, str) else self.fallback
         if not isinstance(fallback, Sequence):
             raise InvalidInputError(
                 f"fallback must be names of solvers, got {shortened(self.fallback)}; such as "
                 "['CLARABEL', 'analytic']"
             )
-        store(self, fallback=tuple(find_backend(name, self.cone) for name in fallback))
+        store(self, fallback=tuple(find_solver(name, self.cone) for name in fallback))
         store_checked(self, flag, "isolate")
         check_solver_options(self.solver, options)
 
@@ -99,6 +104,11 @@ class Program:
     isolate : bool, optional
         Solve in a worker process, even if these options do not ask for it.
 
+    Attributes
+    ----------
+    backends : list of Backend
+        That of the solver, then those of the fall-backs.
+
     Examples
     --------
     >>> from gdaopt.programs import Knapsack
@@ -111,15 +121,11 @@ class Program:
         self.options = (
             solver if isinstance(solver, ProgramOptions) else ProgramOptions(solver=solver)
         )
-        self._isolate = flag("isolate", isolate) or self.options.isolate
-
-    @cached_property
-    def backends(self) -> tuple[Backend, ...]:
-        """The backend of the solver, then those of the fall-backs."""
-        options, isolate = self.options, self._isolate
-        backends = [make_backend(options.solver, options.solver_opts, isolate=isolate)]
-        backends += [make_backend(name, isolate=isolate) for name in options.fallback]
-        return tuple(backends)
+        isolate = flag("isolate", isolate) or self.options.isolate
+        first = make_backend(self.options.solver, self.options.solver_opts, isolate=isolate)
+        self.backends: list[Backend] = [first]
+        for name in self.options.fallback:
+            self.backends.append(make_backend(name, isolate=isolate))
 
     def solve(
         self, cost: FloatArray, polytope: Polytope, time_limit: float | None = None
@@ -170,9 +176,9 @@ class Program:
                 reasons = "; ".join(str(failure) for failure in failures)
                 return replace(answer, status=f"{answer.status}, after: {reasons}")
             return answer
-        raise self._advised(failures[0]) from failures[0].__cause__
+        raise self._add_advice(failures[0]) from failures[0].__cause__
 
-    def _advised(
+    def _add_advice(
         self, failure: InfeasibleProblemError | SolverFailedError
     ) -> InfeasibleProblemError | SolverFailedError:
         options = self.options.solver_opts
@@ -199,7 +205,7 @@ def _read(answer: Answer, cost: FloatArray, polytope: Polytope, watch: Stopwatch
                     "than inexact solvers are off by"
                 )
     duals = answer.row_duals
-    no_duals = duals is None and not answer.is_exact
+    has_duals = duals is not None or answer.is_exact
     value = float(cost @ point)
     watch.lap("unpack")
     return replace(
@@ -209,7 +215,7 @@ def _read(answer: Answer, cost: FloatArray, polytope: Polytope, watch: Stopwatch
         repair_distance=repair,
         status=f"{answer.status}, asked again" if answer.restarts else answer.status,
         seconds=watch.seconds,
-        _duals=lambda: None if no_duals else polytope.duals(cost, duals),
+        _duals=partial(polytope.duals, cost, duals) if has_duals else None,
     )
 
 

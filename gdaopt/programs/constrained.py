@@ -104,7 +104,7 @@ class ConstrainedPolytope(Polytope):
         return np.where(self.rows.is_equality, residuals, np.maximum(residuals, 0.0))
 
     @cached_property
-    def _appended(self) -> tuple[FloatArray, FloatArray, FloatArray, Pattern]:
+    def _numbers(self) -> tuple[FloatArray, FloatArray, FloatArray, Pattern]:
         """The bounds, the coefficients and the pattern of the arrays with the rows below."""
         arrays, (rows, bounds, _, _) = self.polytope.arrays(0 * self.current), self._rows
         least = np.where(self.rows.is_equality, bounds, -np.inf)
@@ -118,7 +118,7 @@ class ConstrainedPolytope(Polytope):
 
     def arrays(self, cost: FloatArray) -> LinearArrays:
         """Return the arrays of the polytope, with the rows below."""
-        lower, upper, coefficients, pattern = self._appended
+        lower, upper, coefficients, pattern = self._numbers
         costs, cones = scaled_costs(self.polytope.prices(cost))[0], self.polytope.arrays(cost).cones
         return LinearArrays(costs, lower, upper, pattern, coefficients, cones)
 

@@ -16,10 +16,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.gershgorin import comparison_matrix
-from gdaopt.linalg.magnitudes import largest_entry
 from gdaopt.linalg.projection import Projection
-from gdaopt.linalg.spectrum import is_at_least, smallest_eigenvalue
+from gdaopt.sets.conditions import list_violations, move_inside
 from gdaopt.sets.family import AtomFamily
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.text import ShownAsTable, shortened
@@ -35,11 +33,6 @@ from gdaopt.support.validation import (
 )
 
 _CONES = ("semidefinite", "second-order")  # that can say ``M ⪰ ρI`` to a conic solver
-
-# Round-off allowed to members, as multiples of C, C and C/K.
-_EIGENVALUE_SLACK = 1e-10
-_TRACE_SLACK = 1e-12
-_ENTRY_SLACK = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,43 +126,17 @@ class FeasibleSet(ShownAsTable, ABC):
         ``1e-12·C/K`` on the wrong side of 0 in a single entry.
         """
         metric = as_symmetric("metric", metric)
-        size, rho, unit = len(metric), self.min_eigenvalue, self.trace_bound
-        budget, base = self.budget(size), self.base(size)
-        atomic_part = metric - base
-        broken = _entry_violations(self.family, atomic_part, _ENTRY_SLACK * unit / size)
-        total = float(np.trace(atomic_part))
-        if total > budget + _TRACE_SLACK * unit:
-            most = budget + size * rho
-            broken.append(f"trace {total + size * rho:.6g} exceeds the bound {most:g}")
-        least = -_EIGENVALUE_SLACK * unit
-        judged = matrix_of_eigenvalues(self.family, atomic_part)
-        if not is_at_least(judged, least) and (smallest := smallest_eigenvalue(judged)) < least:
-            of = "" if judged is atomic_part else "of the comparison matrix "
-            broken.append(f"smallest eigenvalue {of}{smallest + rho:.6g} is below {rho:g}")
-        has_fixed_part = bool(broken) and not np.array_equal(base, rho * np.eye(size))
-        where = "without the fixed part of the set: " if has_fixed_part else ""
-        return tuple(where + sentence for sentence in broken)
+        size = len(metric)
+        return list_violations(self, metric, self.base(size), self.budget(size))
 
     def made_feasible(self, metric: FloatArray) -> FloatArray:
         """Return the member nearest to `metric` on the segment to a point inside the set.
 
         Meant for violations of the order of round-off, as `violations` allows them: a saved result,
-        or the point of an inexact solver. λ_min, also of the comparison matrix, is concave and the
-        trace linear along the segment, so the share t of the inner point that makes both conditions
-        hold has a closed form.
+        or the point of an inexact solver.
         """
         size = len(metric)
-        budget, base = self.budget(size), self.base(size)
-        difference = metric - base
-        atomic_part = self.family.with_feasible_entries(difference)
-        smallest = smallest_eigenvalue(matrix_of_eigenvalues(self.family, atomic_part))
-        total, inside = float(np.trace(atomic_part)), budget / (2 * size)  # N of the inner point
-        share = -smallest / (inside - smallest) if smallest < 0 else 0.0
-        if total > budget:
-            share = max(share, (total - budget) / (total - size * inside))
-        if share == 0 and np.array_equal(atomic_part, difference):
-            return metric  # without the round-off of the difference
-        return base + (1 - share) * atomic_part + share * inside * np.eye(size)
+        return move_inside(self.family, metric, self.base(size), self.budget(size))
 
     def projected(
         self,
@@ -260,29 +227,3 @@ class FeasibleSet(ShownAsTable, ABC):
         atomic_part = (symmetric - self.base(size)) / unit
         made = [*self.family.to_cvxpy(atomic_part, cone), cp.trace(atomic_part) <= budget]
         return marked(self, metric, made if known_symmetric else [*made, metric == metric.T])
-
-
-def matrix_of_eigenvalues(family: AtomFamily, matrix: FloatArray) -> FloatArray:
-    """Return the matrix whose eigenvalues the members of a family's cone have bounded below."""
-    return matrix if family.is_entrywise else comparison_matrix(matrix)
-
-
-def _entry_violations(family: AtomFamily, matrix: FloatArray, slack: float) -> list[str]:
-    """Return a sentence on the largest wrong sign, and on the largest entry without an edge."""
-    feasible = family.with_feasible_entries(matrix)
-    if np.array_equal(matrix, feasible):
-        return []  # as nearly always: a second array of this size costs more than all of this
-    refused = np.triu(matrix - feasible, 1)
-    if largest_entry(refused) <= slack:
-        return []
-    # There is no edge if the other sign is refused as well.
-    has_no_edge = -1.0 * matrix - family.with_feasible_entries(-1.0 * matrix) != 0
-    broken = []
-    for reason, chosen in (("", ~has_no_edge), ("not among the edges", has_no_edge)):
-        sizes = np.where(chosen, np.abs(refused), 0.0)
-        if sizes.max() > slack:
-            i, j = np.unravel_index(sizes.argmax(), sizes.shape)
-            entry = float(refused[i, j])
-            reason = reason or ("positive" if entry > 0 else "negative")
-            broken.append(f"off-diagonal [{i},{j}] is {reason}: {entry:.6g}")
-    return broken

@@ -53,7 +53,8 @@ class EntrywiseMetrics(FeasibleSet):
         base = super().base(n_features)
         if self.path_weight == 0:
             return base
-        return base + self._signed(self.path_weight * self._path(n_features))
+        path = unit_laplacian(n_features, self._forest(n_features))
+        return base + self._signed(self.path_weight * path)
 
     def budget(self, n_features: int) -> float:
         if self.colors is not None and len(self.colors) != n_features:
@@ -92,10 +93,6 @@ class EntrywiseMetrics(FeasibleSet):
     def _forest(self, n_features: int) -> Edges:
         """Return the path of all features, or the spanning forest of the mask."""
         return path_edges(n_features) if self.edges is None else self.edges.forest(n_features)
-
-    def _path(self, n_features: int) -> FloatArray:
-        """Return the Laplacian of the path, of edges of weight 1."""
-        return unit_laplacian(n_features, self._forest(n_features))
 
     def _signed(self, matrix: FloatArray) -> FloatArray:
         """Return a matrix with features of colour -1 taken with the other sign."""
@@ -159,7 +156,7 @@ class EntrywiseMetrics(FeasibleSet):
                 "2 cos(π/(K+1)) for a path, so that the start would not be a metric; lower it, or "
                 "leave it out"
             )
-        metric: FloatArray = weight * self._path(n_features)
+        metric = weight * unit_laplacian(n_features, self._forest(n_features))
         np.fill_diagonal(metric, self.trace_bound / n_features)
         return self._signed(metric)
 

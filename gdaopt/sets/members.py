@@ -16,8 +16,9 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.magnitudes import norm
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT
+from gdaopt.sets.conditions import list_violations, move_inside
 from gdaopt.sets.feasible_set import FeasibleSet
-from gdaopt.support.validation import FloatArray, finite_array
+from gdaopt.support.validation import FloatArray, as_symmetric, finite_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,12 +101,16 @@ class Members:
     # --- membership ---------------------------------------------------------------------------
 
     def violations(self, metric: FloatArray) -> tuple[str, ...]:
-        """Return a sentence for each condition that a metric breaks; none for a member."""
-        return self.feasible_set.violations(metric)
+        """Return a sentence for each condition that a metric breaks; none for a member.
+
+        For the round-off that is allowed see `FeasibleSet.violations`.
+        """
+        metric = as_symmetric("metric", metric, self.size)
+        return list_violations(self.feasible_set, metric, self.base, self.budget)
 
     def made_feasible(self, metric: FloatArray) -> FloatArray:
         """Return a member near a metric that nearly is one."""
-        return self.feasible_set.made_feasible(metric)
+        return move_inside(self.feasible_set.family, metric, self.base, self.budget)
 
     def excesses(self, metric: FloatArray) -> FloatArray | None:  # noqa: ARG002 (for the subclass)
         """Return how far a metric is beyond each linear constraint, as it was written."""

@@ -85,10 +85,11 @@ class TwoSparseAtoms(AtomFamily):
             return np.asarray(self._sign)
         return np.asarray(-self._colors[rows] * self._colors[columns])
 
-    def _all_signs(self, n_features: int) -> FloatArray:
+    def _all_signs(self) -> FloatArray:
         """Return the signs of all pairs: K×K, or one number."""
-        every = np.arange(n_features)
-        return self.signs_of(every[:, None], every)
+        if self._colors is None:
+            return np.asarray(self._sign)
+        return np.asarray(-np.multiply.outer(self._colors, self._colors))
 
     def edge_variables(self, pairs: Edges) -> tuple[IndexArray, FloatArray]:
         """Return the edges of pairs, two if both signs are possible: indices, and signs."""
@@ -190,7 +191,7 @@ class TwoSparseAtoms(AtomFamily):
     def with_feasible_entries(self, atomic_part: FloatArray) -> FloatArray:
         """Return the matrix with off-diagonals set to 0 of a wrong sign or not in the mask."""
         size = len(atomic_part)
-        is_feasible = self._all_signs(size) * atomic_part >= 0
+        is_feasible = self._all_signs() * atomic_part >= 0
         if self.leaves_out(size):
             is_edge = np.zeros((size, size), dtype=bool)
             rows, columns = self.edges_of(size)
@@ -208,7 +209,7 @@ class TwoSparseAtoms(AtomFamily):
             return Projection(np.diag(diagonal))
         if self.is_entrywise:
             return super().projected(atomic_part, budget, accuracy, correction)
-        signs = self._all_signs(len(atomic_part))
+        signs = self._all_signs()
         flips = np.where(signs, -signs, np.copysign(1.0, -atomic_part))
         np.fill_diagonal(flips, 1.0)
         correction = None if correction is None else flips * correction

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from gdaopt.backends.catalogue import SolverEntry, entry_of, tolerance_options
-from gdaopt.backends.registry import check_solver_options, find_backend
+from gdaopt.backends.registry import check_solver_options, find_solver
 from gdaopt.errors import InvalidInputError
 from gdaopt.support.text import shortened
 
@@ -60,7 +60,7 @@ class SolverSpec(NamedOptions):
     def find(cls, text: object) -> Self:
         """Return the solver that a text names, in any case; refuse unknown names and options."""
         spec = cls.parse(text)
-        solver = replace(spec, name=find_backend(spec.name))
+        solver = replace(spec, name=find_solver(spec.name))
         check_solver_options(solver.name, dict(solver.options))
         return solver
 

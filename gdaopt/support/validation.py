@@ -145,13 +145,15 @@ def check_finite(name: str, array: FloatArray) -> None:
         finite_array(name, array, ndim=array.ndim)
 
 
-def as_symmetric(name: str, value: Any) -> FloatArray:
+def as_symmetric(name: str, value: Any, size: int | None = None) -> FloatArray:
     """Return a value as a symmetric float64 matrix, without a copy where it is one already."""
     matrix: FloatArray = value
     if not _is_exactly_symmetric(value):
         checked = symmetric_matrix(name, value)
         if type(value) is not np.ndarray or value.dtype != np.float64:
             matrix = checked  # else round-off is all that is wrong with the value
+    if size is not None and len(matrix) != size:
+        raise InvalidInputError(f"{name} must be {size}×{size}, got {len(matrix)}×{len(matrix)}")
     return matrix
 
 

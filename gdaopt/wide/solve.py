@@ -27,6 +27,7 @@ from gdaopt.result import Result
 from gdaopt.sets import has_sparse_members
 from gdaopt.state import State
 from gdaopt.status import MADE_NO_PROGRESS
+from gdaopt.support.deadline import until
 from gdaopt.support.resources import check_fits
 from gdaopt.support.validation import FloatArray, read_only, symmetric_sparse
 from gdaopt.trace import Trace, TraceRow, relative_gap
@@ -44,7 +45,7 @@ def solve(problem: MetricProblem, method: Certified) -> Result:
     """Solve a problem of many features by runs over a few; the result is that of one run."""
     with _calculating(problem):
         runs = _Runs(problem, method)
-        with runs.clock.limiting():
+        with until(runs.clock.deadline):
             try:
                 while runs.search.end is None:
                     result = run(runs.method(), runs.search.problem)

@@ -38,7 +38,7 @@ def patch_solves(monkeypatch: pytest.MonkeyPatch, solve: Solve) -> None:
             {"solver": solver, **options},
             lambda: real(problem, solver, options, watch, limit),
         )
-        return backend._report(problem, solver, watch)
+        return Answer(solver=solver, point=np.zeros(0), status=str(problem.status))
 
     monkeypatch.setattr(backend, "_solve_here", patched)
 

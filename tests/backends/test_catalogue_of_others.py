@@ -75,7 +75,7 @@ def test_a_file_has_backends(tmp_path: Path) -> None:
     path.write_text(text.replace("linprog = Solver", "Mine = Solver"), encoding="utf-8")
     assert "Mine" in run("--backend-module", path, "solvers")
     assert os.environ[catalogue._MODULES] == str(path)
-    assert gda.backends.registry.find_backend("mine") == "Mine"
+    assert gda.backends.registry.find_solver("mine") == "Mine"
 
 
 @pytest.mark.parametrize(

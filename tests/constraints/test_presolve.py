@@ -93,7 +93,7 @@ def test_rows_without_room_become_equalities(
     equal = problem_of(lambda M: [M[0, 0] == 0.4, M[1, 1] <= 0.9])
     presolved = presolved_of(banded)
     assert presolved.rows.is_equality.tolist() == [True, False]
-    assert presolved.kept.tolist() == [0, 2]
+    assert presolved.indices.tolist() == [0, 2]
     found, other = (gda.solve(p, "certified", tolerance=1e-10) for p in (banded, equal))
     assert found.status == "converged", found.message
     assert found.metric[0, 0] == pytest.approx(0.4, abs=2e-13)
@@ -114,7 +114,7 @@ def test_equalities_that_follow_from_others_are_left_out() -> None:
             *(M[0, 1] == -0.1, cp.trace(M) == 2, cp.trace(M) - 2 * M[0, 1] == 2.2, M[2, 2] <= 1)
         ]
     )
-    assert presolved_of(problem).kept.tolist() == [0, 1, 3]
+    assert presolved_of(problem).indices.tolist() == [0, 1, 3]
     result, rows = gda.solve(problem, "certified"), problem.rows
     assert result.status == "converged"
     assert result.multipliers is not None
@@ -215,7 +215,7 @@ def test_multipliers_of_rows_as_written(
     presolved, written = presolved_of(problem), problem.rows
     assert written is not None
     assert presolved.rows.is_equality.all()
-    for signs in itertools.product([-1.0, 1.0], repeat=len(presolved.kept)):
+    for signs in itertools.product([-1.0, 1.0], repeat=len(presolved.indices)):
         multipliers = presolved.as_written(np.array(signs))
         assert multipliers.min() >= 0
         np.testing.assert_allclose(
@@ -256,7 +256,7 @@ def test_entries_that_the_set_keeps_at_0_make_no_row_independent(
         ]
 
     problem = gda.MetricProblem(gda.LogDet(np.eye(SIZE)), feasible_set, rows)
-    np.testing.assert_array_equal(presolved_of(problem).kept, [0, 2])
+    np.testing.assert_array_equal(presolved_of(problem).indices, [0, 2])
     assert gda.solve(problem, "certified").status == "converged"
 
 
@@ -302,7 +302,7 @@ def test_an_equality_follows_from_others_up_to_a_quarter_of_the_tolerance(
         return [metric[first] == MEMBER[first], metric[first] + small * metric[second] == right]
 
     presolved = presolved_of(problem_of(constraints))
-    assert presolved.kept.tolist() == ([0, 1] if is_kept else [0])
+    assert presolved.indices.tolist() == ([0, 1] if is_kept else [0])
     atoms, weights = presolved.centre
     metric = atoms.added_to(1e-6 * np.eye(SIZE), weights)
     if is_kept:
@@ -321,7 +321,7 @@ def test_inequalities_that_follow_from_another_one_are_left_out(
     problem = problem_of(
         lambda M: [M[0, 0] <= 0.5, M[0, 0] + small * M[1, 1] <= 0.5 + room, M[2, 2] <= 1]
     )
-    assert len(presolved_of(problem).kept) == kept + 1
+    assert len(presolved_of(problem).indices) == kept + 1
 
 
 def test_rows_that_are_far_from_each_other_determine_the_near_ones() -> None:
@@ -334,7 +334,7 @@ def test_rows_that_are_far_from_each_other_determine_the_near_ones() -> None:
         gda.DiagonalMetrics(20.0),
         lambda M: [row @ cp.diag(M) == row.sum() for row in rows],
     )
-    assert presolved_of(problem).kept.tolist() == [0, 2]
+    assert presolved_of(problem).indices.tolist() == [0, 2]
 
 
 @pytest.mark.parametrize("room", [4e-12, 1e-10])

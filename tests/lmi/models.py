@@ -7,11 +7,16 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-KINDS = ("forest", "cycle", "balanced", "frustrated", "random", "blocks")
+KINDS = ("forest", "cycle", "balanced", "frustrated", "triangle", "random", "blocks")
 
 
-def random_inequality(seed: int) -> tuple[cp.Problem, cp.Expression, cp.Variable]:
-    """Return a problem with one matrix inequality F(x) ⪰ 0, F and x, with x in a box."""
+def random_inequality(
+    seed: int, *, as_variable: bool = False
+) -> tuple[cp.Problem, cp.Expression, cp.Variable]:
+    """Return a problem with one matrix inequality F(x) ⪰ 0, F and x, with x in a box.
+
+    As a variable, it is ``F(x) == X`` with an X that has ``PSD=True``.
+    """
     rng = np.random.default_rng(seed)
     kind, size, count = rng.choice(KINDS), int(rng.integers(2, 8)), int(rng.integers(2, 6))
     if kind == "forest":
@@ -20,15 +25,21 @@ def random_inequality(seed: int) -> tuple[cp.Problem, cp.Expression, cp.Variable
         edges = [(i, (i + 1) % size) for i in range(size if size > 2 else 1)]
     else:
         edges = [(i, j) for i in range(size) for j in range(i) if rng.random() < 0.6]
+    if kind == "triangle":  # one that is frustrated, and a path with bridges of any sign
+        size = max(size, 3)
+        edges = [(1, 0), (2, 0), (2, 1), *((i, i - 1) for i in range(3, size))]
     if kind == "blocks":
         edges = [(i, j) for i, j in edges if (i < size // 2) == (j < size // 2)]
     sides = rng.choice([-1, 1], size)
     matrices = np.zeros((count + 1, size, size))
     for i, j in edges:
-        sign = {"frustrated": 1, "random": rng.choice([-1, 1])}.get(str(kind), -sides[i] * sides[j])
+        sign = -sides[i] * sides[j]
+        if kind in ("frustrated", "triangle", "random"):
+            sign = rng.choice([-1, 1]) if kind == "random" else 1
         for matrix in matrices:
             if rng.random() < 0.6:
-                free = kind == "forest" and rng.random() < 0.3  # a bridge has any sign
+                is_bridge = kind == "forest" or (kind == "triangle" and i > 2)
+                free = is_bridge and rng.random() < 0.3
                 matrix[i, j] = matrix[j, i] = (-1 if free else 1) * sign * rng.random()
     diagonals = np.concatenate(
         [2 + abs(rng.normal(size=(1, size))), rng.normal(size=(count, size)) / 2]
@@ -36,8 +47,12 @@ def random_inequality(seed: int) -> tuple[cp.Problem, cp.Expression, cp.Variable
     matrices[:, np.arange(size), np.arange(size)] = diagonals
     x = cp.Variable(count, nonneg=True)
     matrix = matrices[0] + sum(x[k] * matrices[k + 1] for k in range(count))
+    matrix = rng.choice([0.5, 2.0]) * matrix
     objective = cp.Minimize(rng.normal(size=count) @ x)
-    return cp.Problem(objective, [matrix >> 0, x <= 1, cp.sum(x) <= count / 2]), matrix, x
+    inequality = matrix >> 0
+    if as_variable:
+        inequality = matrix == cp.Variable((size, size), PSD=True)
+    return cp.Problem(objective, [inequality, x <= 1, cp.sum(x) <= count / 2]), matrix, x
 
 
 def grid_edges(side: int) -> np.ndarray[Any, np.dtype[np.intp]]:

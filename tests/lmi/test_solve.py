@@ -23,10 +23,11 @@ def stats_of(problem: cp.Problem) -> Any:
     return problem.solver_stats.extra_stats
 
 
+@pytest.mark.parametrize("side", [3, pytest.param(10, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("by", ["cones", "tangents"])
 @pytest.mark.parametrize("kind", NETWORKS)
-def test_networks(kind: str, by: str) -> None:
-    exact, problem = NETWORKS[kind](3), NETWORKS[kind](3)
+def test_networks(kind: str, by: str, side: int) -> None:
+    exact, problem = NETWORKS[kind](side), NETWORKS[kind](side)
     optimum = exact.solve(solver="CLARABEL", **ACCURATE)
     unit = 1 + abs(optimum)
     problem.solve(method="discs", by=by)
@@ -35,6 +36,12 @@ def test_networks(kind: str, by: str) -> None:
     assert stats.upper - stats.lower <= 2e-6 * unit
     assert stats.lower <= optimum + 1e-7 * unit
     assert stats.upper >= optimum - 1e-7 * unit
+    # Where links without any weight part the network, several multipliers are optimal.
+    least = np.linalg.eigvalsh(exact.constraints[0].args[0].value)
+    is_unique = least[1] > 1e-6
+    assert is_unique or (kind, side) == ("E-optimal weights", 10)
+    if not is_unique:
+        return
     reference = exact.constraints[0].dual_value
     difference = np.abs(problem.constraints[0].dual_value - reference).max()
     assert difference <= (1e-4 if by == "cones" else 2e-3) * np.abs(reference).max()

@@ -102,3 +102,13 @@ def test_what_would_not_fit_is_refused_before_it_is_built(
         gda.errors.InvalidInputError, match=r"need about [\d.e-]+ GB.* 1e-06 are.*force"
     ):
         gda.solve(small(), method)
+
+
+@pytest.mark.parametrize("method", CONIC)
+def test_another_solver_takes_over(method: str) -> None:
+    need("SCS")
+    problem = small("graph", 0.0)
+    stopped = {"solver": "CLARABEL", "solver_opts": {"max_iter": 1}}
+    assert gda.solve(problem, method, **stopped).status == "solver_failed"
+    result = gda.solve(problem, method, **stopped, fallback="SCS", tolerance=1e-4)
+    assert (result.status, result.trace[-1].solver) == ("converged", "SCS")

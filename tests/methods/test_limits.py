@@ -69,7 +69,7 @@ def slow(monkeypatch: pytest.MonkeyPatch, clock: FakeTime, what: str, seconds: f
     calls: dict[str, tuple[type, tuple[str, ...]]] = {
         "program": (Program, ("solve",)),
         "gradient": (RectanglePairs, ("scatter",)),
-        "line": (PairLine, ("derivatives", "_balance")),
+        "line": (PairLine, ("derivatives", "balance")),
     }
     owner, names = calls[what]
     for name in names:
@@ -154,7 +154,7 @@ def test_programs_are_told_what_is_left(
     [
         (Program, "solve"),
         (PairPoint, "line"),
-        (PairLine, "_balance"),
+        (PairLine, "balance"),
         (PairLine, "at"),
     ],
     ids=["program", "direction", "line search", "move"],

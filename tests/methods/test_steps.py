@@ -381,7 +381,7 @@ class TestBalance:
     def test_it_takes_few_evaluations(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Also where Q rises by hundreds of decades towards γ = 1."""
         n_calls: list[float] = []
-        before_each(monkeypatch, PairLine, "_balance", lambda _, gamma: n_calls.append(gamma))
+        before_each(monkeypatch, PairLine, "balance", lambda _, gamma: n_calls.append(gamma))
         rng = np.random.default_rng(0)
         X, z = rng.standard_normal((30, 3)), np.where(np.arange(30) < 9, 1.0, -1.0)
         point = gda.GLR(X, z).at(np.eye(3))

@@ -53,7 +53,7 @@ def test_a_multiple_of_a_log_convex_objective_stays_one(rng: np.random.Generator
     direction = directions(rng)[0]
     lines: list[Any] = [q.at(metric).line(direction) for q in (tripled, glr, glr + gda.Ridge(K))]
     assert lines[0].balance(0.3) == lines[1].balance(0.3)
-    assert lines[2].balance is None
+    assert not lines[2].has_balance
     problem = gda.MetricProblem(tripled, gda.GraphMetrics(2.0 * K))
     exact = gda.solve(problem, "certified").objective
     logarithm = problem.to_cvxpy(cp.Variable((K, K), symmetric=True), log=True)

@@ -263,7 +263,7 @@ def test_a_backend_without_multipliers_gives_none(monkeypatch: pytest.MonkeyPatc
             return answer
 
     program = Program()
-    monkeypatch.setattr(Program, "backends", (Silent(),))
+    monkeypatch.setattr(program, "backends", [Silent()])
     solution = program.solve(np.array([-1.0, -2.0]), Knapsack(np.ones(2), 4.0))
     assert solution.duals is None
     assert (solution.solver, solution.seconds.solve > 0) == ("silent", True)

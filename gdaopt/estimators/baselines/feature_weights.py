@@ -24,7 +24,7 @@ from gdaopt.estimators.base import BaseMetricLearner
 from gdaopt.estimators.harmonic import full_graph_shares
 from gdaopt.estimators.inputs import Codes, Interval, Mask, class_signal, one_hot
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.master.master_point import MasterFunction, MasterPoint, UpdatedHessian
+from gdaopt.master.master_point import MasterFunction, MasterPoint
 from gdaopt.objectives import GLR
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
@@ -78,9 +78,10 @@ def regulariser_of_weights(X: FloatArray, signal: FloatArray, weights: FloatArra
     size = X.shape[1]
     features = Atoms.of_features(np.arange(size))
     glr = GLR(X, signal)
-    updated = UpdatedHessian() if glr.estimates_curvature else None
     start = glr.at(np.zeros((size, size)))
-    function = MasterFunction(start, features, log=True, updated=updated)
+    function = MasterFunction(
+        start, features, log=True, estimates_curvature=glr.estimates_curvature
+    )
     return function.at(np.append(weights, 0.0))
 
 
@@ -279,7 +280,9 @@ class AlternatingClassifierWeights(BaseMetricLearner):
         codes = codes[labelled]
         self.label_step_ = "given" if labelled.all() else self.labels
         tolerance = number("tolerance", self.tolerance, at_least=0)
-        solver = find_solver(self.solver, "semidefinite") if self.label_step_ == "sdp" else None
+        solver = None
+        if self.label_step_ == "sdp":
+            solver = find_solver(self.solver, "semidefinite", closed_form=False)
         of_labels = GLR(X[labelled], class_signal(codes))
         self.trace_bound_ = read_trace_bound(self.trace_bound, of_labels, DiagonalMetrics(1.0, 0.0))
         feasible_set = DiagonalMetrics(self.trace_bound_, 0.0)
