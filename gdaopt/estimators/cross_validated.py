@@ -50,15 +50,15 @@ from gdaopt.wide import has_many_features
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_FOLDS = 3
+_FOLDS = 2
 _MOST_TRAINED = 400  # samples of a fold
 _OBJECTIVES = ("mcml", "nca", "none")
-_MULTIPLES = (2.0, 4.0)  # times the automatic trace bound
+_MULTIPLES = (1.0, 4.0)  # times the automatic trace bound
 _FOLD_TOLERANCE = 3e-2  # for fits that are only scored
 _ROUGH_TOLERANCE = 0.1  # where the objective is not convex: what quasi-Newton steps reach
 _NCA_TOLERANCE = 1e-2  # for the last fit
-_ERRORS = 1.0  # standard errors behind the best one at which a candidate is dropped
-_CHANCE = 0.02  # less likely than that without any gain: no learning can be left
+_ERRORS = 2.0  # standard errors behind the best one at which a candidate is dropped
+_CHANCE = 0.05  # less likely than that without any gain: no learning can be left
 _FOR_FOLDS = 0.75  # the share of a time limit; the rest is for the last fit
 _OF_OBJECTIVES: dict[str, Any] = {  # which no learning has no use for
     "class_weight": None,
@@ -75,14 +75,15 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
     """Learn a metric whose trace bound, and objective, are chosen by a race over folds.
 
     **The rule.** The candidates are an objective with a trace bound each; by default `gdaopt.MCML`
-    and `gdaopt.NCA` with 2 and 4 times their automatic bounds, and no learning, ``"none"``. On each
-    of three folds the candidates learn from at most 400 samples, and the score of a held-out sample
-    is the share of its 5 nearest neighbours that are of its class. After each fold the candidates
-    leave the race that are more than one standard error behind the best one, by the paired
-    differences of all samples so far. At the end no learning is chosen unless the others' gains
-    over it are more than chance: unless the largest of their t is exceeded in fewer than 2 % of
-    400 bootstraps of the samples, in which no candidate has a gain (max-t). Else it is the
-    candidate of the best mean score, which then learns from all samples.
+    and `gdaopt.NCA` with their automatic bounds and 4 times these, and no learning, ``"none"``. On
+    each of two folds the candidates learn from at most 400 samples, and the score of a held-out
+    sample is the share of its 5 nearest neighbours that are of its class. After each fold the
+    candidates leave the race that are more than two standard errors behind the best one, by the
+    paired differences of all samples so far. At the end no learning is chosen unless the others'
+    gains over it are more than chance: unless the largest of their t is exceeded in fewer than 5 %
+    of 400 bootstraps of the samples, in which no candidate has a gain (max-t). Else it is the
+    candidate of the best mean score, which then learns from all samples. These numbers were chosen
+    on synthetic families and noise, see ``figures/learner_families.md``.
 
     The best of several candidates always looks good on few samples, also where features and labels
     have nothing to do with each other: so it is compared as the best of several. In pure noise the
@@ -95,14 +96,14 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
         What to learn, over which metrics, and how: a `MetricLearner`, by default, or one of its
         shorthands. Clones of it are fitted; its tolerance is that of the last fit.
     trace_bounds : array-like of shape (n_bounds,), optional
-        The bounds to choose from, for each objective; by default 2 and 4 times its automatic one,
-        or that of the learner.
+        The bounds to choose from, for each objective; by default its automatic one, or that of the
+        learner, and 4 times that.
     objectives : list of str or callable, optional
         Objectives to choose from, see `MetricLearner`. By default that of the learner and
         ``"none"``; without a learner ``"mcml"``, ``"nca"`` and ``"none"``. Without ``"none"`` in
         the list a metric is always learned.
     cv : int, cross-validation generator or iterable, optional
-        The folds, as in `sklearn.model_selection.GridSearchCV`: 3 stratified folds by default. The
+        The folds, as in `sklearn.model_selection.GridSearchCV`: 2 stratified folds by default. The
         groups of a splitter, such as `sklearn.model_selection.GroupKFold`, go to `fit`.
     classifier : estimator, optional
         What classifies samples after `transform`: best the classifier that follows the learner in

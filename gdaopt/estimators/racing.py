@@ -5,8 +5,6 @@ Candidates are compared on the same samples: all standard errors are those of pa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 
@@ -54,11 +52,6 @@ class Race:
         self.is_in &= means(behind) <= errors * standard_errors(behind) + _ROUND_OFF
         if spared is not None:
             self.is_in[spared] = True
-
-    def keep_best(self, candidates: Sequence[int]) -> None:
-        """Drop some candidates but for the best of them."""
-        mean = np.where(self.is_in, means(self.scores), -np.inf)[candidates]
-        self.is_in[candidates] &= np.arange(len(candidates)) == mean.argmax()
 
 
 def means(rows: FloatArray) -> FloatArray:

@@ -99,7 +99,7 @@ def test_the_objective_is_chosen_without_a_learner() -> None:
     search = gda.MetricLearnerCV().fit(X, y)
     assert search.objective_ == "nca"
     assert search.p_value_ is not None
-    assert search.p_value_ < 0.02
+    assert search.p_value_ < 0.05
     named = search.cv_results_["param_objective"]
     assert named == ["mcml"] * 2 + ["nca"] * 2 + ["none"]
     assert search.best_score_ > search.cv_results_["mean_test_score"][named.index("none")]
@@ -150,7 +150,7 @@ def test_what_is_fitted_is_the_learner_of_the_choice() -> None:
     assert search.learner_.get_params()["edges"] == [("a", "b")]
     auto = gda.MetricLearner("glr", edges=[("a", "b")]).fit(named, y).trace_bound_
     bounds = search.cv_results_["param_trace_bound"]
-    np.testing.assert_allclose(bounds, [2 * auto, 4 * auto])
+    np.testing.assert_allclose(bounds, [auto, 4 * auto])
     alone = clone(learner).set_params(trace_bound=search.trace_bound_).fit(named, y)
     assert search.result_.objective == pytest.approx(alone.result_.objective, rel=1e-5)
     again = pickle.loads(pickle.dumps(search))

@@ -137,18 +137,19 @@ def test_searches_and_tuples_have_weights_components_and_importances_too() -> No
     X, codes = samples()
     learner = gda.GraphMetricLearner("glr", n_components=1)
     weights = 1.0 + 5.0 * codes
-    options: Any = {"classifier": GaussianNB(), "objectives": ["glr"]}  # any metric matters
+    # To a classifier of this kind any metric matters, and a single bound has no warm start.
+    options: Any = {"classifier": GaussianNB(), "objectives": ["glr"], "trace_bounds": [4.0]}
     search = gda.MetricLearnerCV(learner, cv=2, **options).fit(X, codes, weights)
     alone = learner.set_params(trace_bound=search.trace_bound_).fit(X, codes, weights)
     for name in ("metric_", "components_", "feature_importances_"):
         np.testing.assert_allclose(getattr(search, name), getattr(alone, name), atol=1e-2)
     for fold, (train, test) in enumerate(StratifiedKFold(2).split(X, codes)):
-        learner.fit(X[train], codes[train], weights[train])
+        learner.set_params(tolerance=3e-2).fit(X[train], codes[train], weights[train])
         classifier = GaussianNB().fit(learner.transform(X[train]), codes[train])
         shares = classifier.predict_proba(learner.transform(X[test]))
         scores = search.cv_results_[f"split{fold}_test_score"]
         expected = shares[np.arange(len(test)), codes[test]].mean()
-        assert scores[search.best_index_] == pytest.approx(expected, abs=0.02)
+        assert scores[search.best_index_] == pytest.approx(expected)
     tuples = TripletMetricLearner("logistic-triplets", n_components=2)
     tuples.fit(X[[[0, 3, 1], [4, 1, 2], [2, 5, 0]]])
     assert tuples.components_.shape == (2, 4)
