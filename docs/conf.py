@@ -33,8 +33,9 @@ extensions = [
     "sphinx-mathjax-offline",  # formulas without a network
     "sphinx_copybutton",
     "sphinx_design",  # folded proofs
+    "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_templates", "_build", "_columns.md"]
+exclude_patterns = ["_templates", "_build", "_columns.md", "gallery", "made_gallery/**/*.ipynb"]
 templates_path = ["_templates"]
 
 myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
@@ -51,6 +52,21 @@ shutil.copytree(
     _here / "notebooks",
     ignore=lambda _, names: [name for name in names if not name.endswith(".ipynb")],
 )
+
+# The scripts of the gallery run in each build.
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "made_gallery",
+    "filename_pattern": "/plot_",
+    "matplotlib_animations": True,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "download_all_examples": False,
+    "nested_sections": False,
+    "min_reported_time": 1e9,  # no page of times
+    "write_computation_times": False,
+}
 
 # The columns of a trace are declared in the package, and docs/traces.md includes their table.
 _heads = ("column", "type", "what it says")
@@ -143,6 +159,9 @@ def _public_names():
     return found
 
 
+_LINKED = nodes.reference | nodes.title | pending_xref  # in which no link is made
+
+
 def link_names(app, doctree):
     """Make links of public names in running text, such as `gda.solve(problem)` or `Result`."""
     if app.env.docname.startswith("api/"):
@@ -151,7 +170,7 @@ def link_names(app, doctree):
         said = re.fullmatch(
             r"(?:gda\.|(gdaopt)\.)?([A-Za-z_.]\w*(?:\.\w+)*)(\(.*\))?", literal.astext()
         )
-        if said is None or isinstance(literal.parent, nodes.reference | nodes.title):
+        if said is None or isinstance(literal.parent, _LINKED):
             continue
         is_said_to_be_public = literal.astext().startswith(("gda.", "gdaopt."))
         if not (is_said_to_be_public or said[2].split(".")[0][:1].isupper()):

@@ -147,6 +147,7 @@ _CALLS: dict[str, Callable[..., Any]] = {
     "solve": _solved,
     "iterate": _started,
     "datasets.load": lambda **options: datasets.load(**options).features,
+    "plotting.animate": lambda **options: len(plotting.animate(**options).to_jshtml()) > 0,
     "plotting.graph": lambda **options: len(plotting.graph(**options).lines),
     "bench.load_programs": lambda path: [program.cost for program in bench.load_programs(path)],
     "bench.replay": lambda **options: [solved.failure for solved in bench.replay(**options)],
@@ -165,7 +166,10 @@ def _valid() -> dict[str, Any]:
     recorded = _recorded()
     shared: list[tuple[Any, str]] = [
         (0.5, "absolute_tolerance accuracy bias decrease eta gamma inner_tolerance lipschitz"),
-        (0.5, "min_eigenvalue path_weight push_weight similar_weight t threshold"),
+        (
+            0.5,
+            "frames_per_second min_eigenvalue path_weight push_weight similar_weight t threshold",
+        ),
         (0.5, "tolerance upper width"),
         (2.0, "budget deadline increase lower margin max_log_scale"),
         (1, "n_metrics random_state seed trace_every"),
@@ -253,6 +257,7 @@ def _valid() -> dict[str, Any]:
         "trace_bounds": [4.0],
         "value_and_gradient": lambda metric: (np.sum(metric**2) / 2, metric),
         "variant": "away",
+        "what": "left_ends",
         "x": "seconds",
         "z": Z,
     }
@@ -285,6 +290,7 @@ _OTHERS: dict[str, dict[str, Any]] = {
     "linalg.entries_of": {"edges": EDGES},
     "linalg.matrix_of": {"edges": EDGES},
     "plotting.convergence": {"x": None, "y": None, "colors": None},
+    "plotting.animate": {"path": None},
     "bench.replay": {"solver": "highspy", "solver_opts": {"presolve": "off"}},
     "programs.Knapsack": {"floor": V / 2, "weights": V, "upper": V, "current": V},
     "programs.JointPolytope": {"edges": EDGES, "current": np.repeat([1.0, 0.0], 3)},

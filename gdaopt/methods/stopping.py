@@ -133,7 +133,7 @@ class LowerBound:
     left : float
         How far the last metric can be from the optimum, whatever Q's own round-off is.
     frank_wolfe_gap, gap_round_off, multipliers
-        As those of `gdaopt.Certificate`, of the last metric.
+        As those of `gdaopt.certificate.Certificate`, of the last metric.
     """
 
     def __init__(self) -> None:

@@ -10,10 +10,11 @@ not fit, such as no runs, or a wrong number of names or axes, are a
 `gdaopt.errors.InvalidInputError`.
 """
 
+from gdaopt.plotting.animation import animate
 from gdaopt.plotting.convergence import convergence
 from gdaopt.plotting.discs import discs
 from gdaopt.plotting.graph import graph
 from gdaopt.plotting.left_ends import left_ends
 from gdaopt.plotting.time_split import time_split
 
-__all__ = ["convergence", "discs", "graph", "left_ends", "time_split"]
+__all__ = ["animate", "convergence", "discs", "graph", "left_ends", "time_split"]

@@ -289,7 +289,7 @@ def _draw_levels(ax: Axes, curves: Sequence[Curve], quantity: Quantity) -> dict[
         if np.isfinite(value):
             own = colours.pop() if is_of_problems else ink(MUTED)
             ax.axhline(value, color=own, linestyle="--", label=f"_{name}")
-            handles[name] = Line2D([], [], color=ink(MUTED), linestyle="--")
+            handles[name] = Line2D([], [], color=own, linestyle="--")
     return handles
 
 

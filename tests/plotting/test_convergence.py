@@ -273,6 +273,8 @@ def test_eigenvalues_of_traces(x: Any, results: dict[str, gda.Result]) -> None:
         np.testing.assert_array_equal(xy(line)[0], run.trace.column(column)[known])
         np.testing.assert_array_equal(xy(line)[1], run.trace.column("lambda_min")[known])
     assert [xy(low)[1][0], xy(high)[1][0]] == [1e-3, 1e-2]
+    box = ax.get_legend() or ax.figure.legends[0]
+    assert len({line.get_color() for line in box.get_lines()[2:]}) == 2  # as the dashed lines
     assert legend(ax) == ["c", "other", r"$\rho$ = 0.001", r"$\rho$ = 0.01"]
     assert ax.get_yscale() == "log"
     render(ax)
