@@ -34,7 +34,8 @@ _DATE = re.compile(
     r"|[0-9]{1,3}:[0-9]{2}(?::[0-9]{2})?(?:[.,][0-9]+)?(?: ?[AaPp][Mm])?"
 )
 _ID_NAME = re.compile(  # "column 1" has no name in the file, as the rows' numbers of pandas and R
-    r"(?i:(?:.*[^a-z])?(?:id|nr|no|number|index|key|uuid)\.?)|[A-Za-z]+(?:ID|Nr)|column [0-9]+"
+    r"(?i:(?:.*[^a-z])?(?:id|nr|no|number|index|key|uuid)\.?)|[A-Za-z]+(?:ID|Nr)|column [0-9]+|"
+    r".*(?:nr\.|nummer)"
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from numbers import Integral, Real
@@ -35,6 +36,7 @@ Mask = npt.NDArray[np.bool_]
 """Which samples have some property, True or False for each."""
 
 _SHOWN = 5  # names of columns in a message
+_MANY_CLASSES = 20
 _DATES = ("m", "M")  # kinds of NumPy's times: a conversion to floats makes numbers of them
 
 
@@ -182,6 +184,18 @@ def read_classes(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Codes]:
     classes, codes = np.unique(y, return_inverse=True)
     check_classes(classes)
     return classes, codes
+
+
+def warn_of_numbers(classes: npt.NDArray[Any]) -> None:
+    """Warn the caller of `fit` of many numbers with gaps, which look like no classes."""
+    if len(classes) <= _MANY_CLASSES or classes.dtype.kind not in "iuf":
+        return
+    if classes[-1] - classes[0] > len(classes) - 1:
+        warnings.warn(
+            f"y has {len(classes)} different numbers, from {classes[0]:g} to {classes[-1]:g}, "
+            "and looks like measurements rather than classes; make few classes of them",
+            stacklevel=4,  # through fit and scikit-learn's decorator
+        )
 
 
 def check_classes(classes: npt.NDArray[Any]) -> None:

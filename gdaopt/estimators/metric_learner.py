@@ -30,6 +30,7 @@ from gdaopt.estimators.inputs import (
     class_signal,
     read_classes,
     read_weighted_samples,
+    warn_of_numbers,
 )
 from gdaopt.estimators.solving import Metrics, SetOfBounds, SolvingLearner, warn_of_result
 from gdaopt.linalg.samples import divided
@@ -278,8 +279,11 @@ callable
             If the fit ends further from the optimum than the tolerance.
         NothingLearnedWarning
             If the metric is a multiple of the identity, as without learning.
+        UserWarning
+            If the labels are over 20 different numbers that do not count classes.
         """
         self._fit_read(*read_weighted_samples(self, X, y, sample_weight))
+        warn_of_numbers(self.classes_)
         warn_of_result(self, self.result_, self.tolerance, self.objective, HELPFUL_OBJECTIVES)
         return self
 

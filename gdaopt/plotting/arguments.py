@@ -108,19 +108,22 @@ def as_drawn(metric: Result | npt.ArrayLike) -> Drawn:
     """Return what is drawn of a run, or of a symmetric matrix."""
     if not isinstance(metric, Result):
         matrix = symmetric_matrix("metric", metric)
-        every = np.arange(len(matrix))
-        threshold = edge_threshold(abs(float(np.trace(matrix))), len(matrix))
-        return Drawn(matrix, every, every, len(matrix), threshold)
+        size = len(matrix)
+        threshold = edge_threshold(abs(float(np.trace(matrix))), size)
+        return Drawn(matrix, np.arange(size), _strongest(matrix), size, threshold)
     block, features, size = metric.block, metric.features, metric.n_features
     threshold = edge_threshold(metric.feasible_set.trace_bound, size)
     if features is None:
-        return Drawn(block, np.arange(size), np.arange(size), size, threshold)
+        return Drawn(block, np.arange(size), _strongest(block), size, threshold)
     outside = None if len(features) == size else metric.feasible_set.min_eigenvalue
     return Drawn(block, features, _strongest(block), size, threshold, outside)
 
 
 def _strongest(block: FloatArray) -> npt.NDArray[np.intp]:
-    """Return the places of the strongest edges, then of the largest diagonal entries, ascending."""
+    """Return the places of the strongest edges, then of the largest diagonal entries, ascending.
+
+    Of few features these are all places.
+    """
     rows, columns = np.nonzero(np.triu(block, 1))
     order = np.argsort(-np.abs(block[rows, columns]), kind="stable")
     ends = np.column_stack([rows, columns])[order].ravel()

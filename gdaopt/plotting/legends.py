@@ -81,13 +81,26 @@ def escape_text(text: str) -> str:
     r"""Return plain text as matplotlib has to get it: escaped where LaTeX writes all text.
 
     That is where ``rcParams["text.usetex"]`` is on. A letter that LaTeX cannot write without
-    further packages becomes a question mark.
+    further packages becomes a question mark; so does one that none of the style's fonts has
+    (``rcParams["font.family"]`` may list several).
     """
     from matplotlib import rcParams
 
     if not rcParams["text.usetex"]:
-        return text
+        return text if text.isascii() else _with_glyphs(text)
     return "".join(map(_tex_of, unicodedata.normalize("NFC", plain(text))))
+
+
+def _with_glyphs(text: str) -> str:
+    """Return a text with a question mark for each character that no font of the style has."""
+    from matplotlib import rcParams
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    files = [findfont(FontProperties(family=[family])) for family in rcParams["font.family"]]
+    has = [get_font(file).get_char_index for file in files]
+    return "".join(
+        character if any(index(ord(character)) for index in has) else "?" for character in text
+    )
 
 
 def _tex_of(character: str) -> str:

@@ -207,7 +207,8 @@ class LearnerOptions:
         elif self.one_against_rest:
             what = f"a metric is learned for each of {len(classes)} classes against the rest"
         else:
-            what = f"one metric is learned for all {len(classes)} classes"
+            every = "both" if len(classes) == 2 else f"all {len(classes)}"
+            what = f"one metric is learned for {every} classes"
         if self.search:
             what += ", after a search for the best learner"
         return f"{n_samples} samples{drawn}, {len(dataset.feature_names)} features; {what}"

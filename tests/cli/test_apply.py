@@ -234,7 +234,7 @@ def test_two_classes_have_one_metric(tmp_path: Path, out: Path) -> None:
     table.to_csv(tmp_path / "t.csv", index=False)
     with undrawn():
         said = learn(tmp_path / "t.csv", *ANALYTIC, "--out", tmp_path / "run")
-    assert "one metric is learned for all 2 classes" in said
+    assert "one metric is learned for both classes" in said
     assert set(record(tmp_path / "run")["metrics"]) == {"all classes"}
     said = apply(tmp_path / "run", tmp_path / "t.csv", "--neighbors", 1, "--out", out)
     assert "note: all of the 30 samples are among those learned from, so that" in said

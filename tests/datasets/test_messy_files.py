@@ -350,3 +350,70 @@ def _check_that_it_is_read_again(path: Path, data: Dataset) -> None:
     is_labelled = new.labels != ""
     np.testing.assert_array_equal(new.features[is_labelled], data.features)
     assert new.labels[is_labelled].tolist() == data.labels.tolist()
+
+
+def export(path: Path, rows: list[list[Any]]) -> Path:
+    """Write a workbook, and return its path."""
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.save(path)
+    return path
+
+
+def test_a_german_workbook_keeps_all_six_features(tmp_path: Path) -> None:
+    """Numbers as texts with decimal commas and units, beside true ones, as people export them."""
+    heads = ["Kundennr.", "Größe", "Gewicht", "Umsatz", "Anteil", "Raucher", "Alter", "Gruppe"]
+    rows = [
+        [
+            *(10_001 + k, f"1,{60 + k}", f"{70 + k},5 kg", f"{1 + k}.825,5{k % 3} €", f"{k},5 %"),
+            *(("ja", "nein")[k % 2], 30 + k, ("A", "B")[k // 4]),
+        ]
+        for k in range(8)
+    ]
+    data = read_table(export(tmp_path / "Kunden.xlsx", [heads, *rows]))
+    assert data.feature_names == ("Größe", "Gewicht", "Umsatz", "Anteil", "Raucher", "Alter")
+    np.testing.assert_array_equal(data.features[1], [1.61, 71.5, 2825.51, 1.5, 0, 31])
+    assert data.labels.tolist() == ["A"] * 4 + ["B"] * 4
+    assert data.schema is not None
+    assert data.schema.ids == ("Kundennr.",)
+
+
+def test_an_export_of_a_survey_tool(tmp_path: Path) -> None:
+    """Codes above the questions, answers of few texts, a time stamp that has to be dropped."""
+    lines = [
+        "StartDate,ResponseId,Q1,Q2_1,Q2_2,Q3",
+        "Start,Response ID,Sure?,Age,Hours,Which?",
+    ]
+    lines += [
+        f"2024-03-0{k + 1} 10:0{k}:00,R_{k}x,{('Yes', 'No')[k % 2]},{30 + k},{k}.5,{'ab'[k % 2]}"
+        for k in range(6)
+    ]
+    path = tmp_path / "survey.csv"
+    path.write_text("\n".join(lines))
+    with pytest.raises(InvalidInputError, match="holds dates or times") as caught:
+        read_table(path)
+    data = read_table(path, **remedied(str(caught.value)))
+    assert data.feature_names == ("Q1", "Q2_1", "Q2_2")
+    assert data.schema is not None
+    assert data.schema.ids == ("ResponseId",)
+
+
+@pytest.mark.parametrize("ending", ["csv.gz", "zip", "xlsx"])
+def test_what_unpacks_to_too_much_is_refused(
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before it is unpacked: a small file may hold more than the memory."""
+    path, text = tmp_path / f"t.{ending}", "a,b\n" + "1,x\n2,y\n" * 2000
+    if ending == "csv.gz":
+        path.write_bytes(gzip.compress(text.encode()))
+    elif ending == "zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("t.csv", text)
+    else:
+        export(path, [["a", "b"], *([1, "x"], [2, "y"])])
+    assert len(read_table(path).labels) in (2, 4000)
+    monkeypatch.setattr("gdaopt.support.files._ALWAYS", 1000)
+    monkeypatch.setattr("gdaopt.support.files._TIMES", 1)
+    with pytest.raises(InvalidInputError, match=r"unpacks to|more than 1000"):
+        read_table(path)

@@ -338,3 +338,12 @@ def test_no_output_unless_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr() == ("", "")
     gda.GraphMetricLearner(verbose=True).fit(*samples())
     assert capsys.readouterr().out.startswith("round")
+
+
+def test_measurements_as_labels_are_warned_of() -> None:
+    """Over 20 numbers with gaps; numbers that count classes are none."""
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    learner = gda.DiagonalMetricLearner(tolerance=0.5)
+    with pytest.warns(UserWarning, match="y has 30 different numbers, from 0 to 87, and looks"):
+        learner.fit(X, np.arange(60) % 30 * 3)
+    learner.fit(X, np.arange(60) % 30)

@@ -139,3 +139,20 @@ def test_of_many_features_the_strongest_are_drawn_without_a_dense_array() -> Non
     loops = sum(len(np.atleast_2d(nodes.get_offsets())) for nodes in nodes_on(ax))
     assert loops == 40
     render(ax)
+
+
+def test_of_a_few_hundred_features_the_strongest_are_drawn() -> None:
+    """As of many: with a name each, the circle is a black ring."""
+    metric = np.eye(300)
+    for k in range(0, 60, 2):
+        metric[k, k + 1] = metric[k + 1, k] = -(60 - k) / 100
+    ax = plotting.graph(metric, [f"f{k}" for k in range(300)])
+    assert [text.get_text() for text in ax.texts] == [f"f{k}" for k in range(40)]
+    assert len(edges_on(ax).get_segments()) == 20
+
+
+def test_names_beyond_the_fonts_glyphs() -> None:
+    """Which matplotlib would warn of, once for each draw."""
+    ax = plotting.graph(np.eye(2), ["größe λ", "身長 cm"])
+    assert [text.get_text() for text in ax.texts] == ["größe λ", "?? cm"]
+    render(ax)
