@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 import gdaopt as gda
 from experiments.pages import Experiment, write_figure
 from gdaopt import plotting
-from gdaopt.studies.learning import LearningOptions
+from gdaopt.studies.class_problems import ProblemOptions
 
 SHOWN = "class_1"
 
@@ -18,7 +18,7 @@ SHOWN = "class_1"
 def run(quick: bool, out: Path) -> None:
     """Learn each class, with `quick` by a few steps, and draw."""
     wine = gda.datasets.load("wine")
-    options = LearningOptions()
+    options = ProblemOptions()
     method = gda.methods.Alternating(solver="HIGHS", max_iterations=20 if quick else None)
     results = {name: gda.solve(problem, method) for name, problem in options.problems(wine)}
     shown = results[SHOWN]

@@ -19,8 +19,9 @@ import gdaopt as gda
 from gdaopt import bench, datasets, plotting, programs
 from gdaopt.estimators import baselines
 from gdaopt.objectives import Objective
+from gdaopt.studies.class_problems import ProblemOptions
 from gdaopt.studies.comparison import ComparisonOptions
-from gdaopt.studies.learning import LearningOptions, load_source
+from gdaopt.studies.sources import load_source
 from gdaopt.studies.task_workers import TaskWorkers
 
 MODULES = (
@@ -116,11 +117,11 @@ def _started(*, problem: Any, method: Any, **options: Any) -> Any:
 
 
 def _learning_problem(**options: Any) -> Any:
-    return dict(LearningOptions(**options).problems(datasets.load("iris")))["setosa"].feasible_set
+    return dict(ProblemOptions(**options).problems(datasets.load("iris")))["setosa"].feasible_set
 
 
 _OF_THE_COMMAND: dict[str, Any] = {
-    "LearningOptions": LearningOptions,
+    "ProblemOptions": ProblemOptions,
     "ComparisonOptions": ComparisonOptions,
     "load_source": load_source,
     "TaskWorkers": TaskWorkers,
@@ -151,7 +152,7 @@ _CALLS: dict[str, Callable[..., Any]] = {
     "bench.load_programs": lambda path: [program.cost for program in bench.load_programs(path)],
     "bench.replay": lambda **options: [solved.failure for solved in bench.replay(**options)],
     "programs.at": lambda **options: [each.value for each in programs.at(**options).parameters()],
-    "LearningOptions": _learning_problem,
+    "ProblemOptions": _learning_problem,
     "load_source": lambda **options: load_source(**options).features,
 }
 
@@ -262,7 +263,7 @@ def _valid() -> dict[str, Any]:
     }
 
 
-_LEARNER = {"solver": None, "scale": "auto"}
+_LEARNER = {"solver": None, "scale": "zscore"}
 _CONIC = {"solver": "CLARABEL"}
 _OTHERS: dict[str, dict[str, Any]] = {
     "FunctionObjective": {"expression": None},
@@ -294,8 +295,8 @@ _OTHERS: dict[str, dict[str, Any]] = {
     "programs.Knapsack": {"floor": V / 2, "weights": V, "upper": V, "current": V},
     "programs.JointPolytope": {"edges": EDGES, "current": np.repeat([1.0, 0.0], 3)},
     "programs.at": {"metric": M / 2},
-    "LearningOptions": {"objective": "glr", "edges": None, "min_eigenvalue": 0.25},
-    "ComparisonOptions": {"problem": LearningOptions()},
+    "ProblemOptions": {"objective": "glr", "edges": None, "min_eigenvalue": 0.25},
+    "ComparisonOptions": {"problem": ProblemOptions()},
 }
 """Where a parameter has another valid value, or is one of the options that a name passes on."""
 

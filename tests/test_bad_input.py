@@ -13,7 +13,8 @@ from gdaopt.datasets.builtin import load
 from gdaopt.methods import METHODS
 from gdaopt.programs import Program
 from gdaopt.scaling import scale_features
-from gdaopt.studies.learning import LearningOptions, load_source
+from gdaopt.studies.class_problems import ProblemOptions
+from gdaopt.studies.sources import load_source
 
 FEATURES = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.5], [0.0, 2.0, 0.0], [1.0, 1.0, 1.0]])
 SIGNAL = np.array([1.0, -1.0, -1.0, 1.0])
@@ -205,7 +206,7 @@ CASES: list[tuple[str, Make, str]] = [
     ("scale", lambda: scale_features(FEATURES, "zscor"), "scale 'zscor'; did you mean 'zscore'"),
     (
         "class",
-        lambda: LearningOptions(positive="sitosa").problems(load("iris")),
+        lambda: ProblemOptions(positive="sitosa").problems(load("iris")),
         "unknown class 'sitosa'; did you mean 'setosa'",
     ),
 ]

@@ -37,7 +37,7 @@ from gdaopt.programs.base import Polytope
 from gdaopt.programs.linear import LinearPolytope
 from gdaopt.sets import GraphMetrics
 from gdaopt.solving import solve
-from gdaopt.studies.learning import LearningOptions
+from gdaopt.studies.class_problems import ProblemOptions
 from gdaopt.studies.named_options import SolverSpec
 from gdaopt.support.files import parse_json
 from gdaopt.support.text import shortened
@@ -284,7 +284,7 @@ class ProgramSequence:
     def problem(self) -> MetricProblem:
         """Return the problem whose runs are recorded."""
         if self.dataset is not None:
-            options = LearningOptions()
+            options = ProblemOptions()
             return options.problem(self.dataset, options.classes(self.dataset)[0])
         assert self.size is not None
         X, z = _make_clouds(self.size)

@@ -32,7 +32,7 @@ from gdaopt.cli import options as option
 from gdaopt.cli.output import Output, run_study
 from gdaopt.datasets import FROM_UCI
 from gdaopt.errors import InvalidInputError
-from gdaopt.studies.learning import is_table, load_source
+from gdaopt.studies.sources import is_table, load_source
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import as_path, check_name
 

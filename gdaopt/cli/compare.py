@@ -15,9 +15,10 @@ from gdaopt.cli.output import Output, run_study
 from gdaopt.datasets.remarks import remarks
 from gdaopt.methods import METHODS
 from gdaopt.status import FAILURES
+from gdaopt.studies.class_problems import ProblemOptions
 from gdaopt.studies.comparison import Comparison, ComparisonOptions
 from gdaopt.studies.comparison_table import BRIEF, brief_cells, verdict
-from gdaopt.studies.learning import LearningOptions, load_source, read_edges
+from gdaopt.studies.sources import load_source, read_edges
 from gdaopt.support.text import plain
 
 _METHODS = "alternating,joint:tolerance=1e-3,sdp,projected-gradient,certified"
@@ -93,7 +94,7 @@ def compare(
     dataset = load_source(source, data_dir=data_dir, **of_table)
     for remark in remarks(dataset):
         output.say(f"note: {remark}")
-    problem = LearningOptions(
+    problem = ProblemOptions(
         positive=positive,
         scale=scale,
         trace_bound=option.read_number(trace_bound),

@@ -1,11 +1,10 @@
-"""``gdaopt learn``: a metric for each class of a data set, with a report, files and pictures."""
+"""``gdaopt learn``: a metric for a data set, with what matters to it and how good it is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich import box
@@ -13,37 +12,19 @@ from rich.table import Table
 
 from gdaopt.cli import options as option
 from gdaopt.cli.output import Output, last_words
-from gdaopt.datasets import Dataset
 from gdaopt.datasets.remarks import remarks
-from gdaopt.errors import GdaoptError
-from gdaopt.methods import METHODS, Method, State
-from gdaopt.methods.solve import make_method
-from gdaopt.problem import MetricProblem
-from gdaopt.result import Result
+from gdaopt.errors import InvalidInputError
+from gdaopt.methods import METHODS
+from gdaopt.objectives import OBJECTIVES
+from gdaopt.scaling import SCALES, TRACE_BOUNDS
 from gdaopt.status import FAILURES
-from gdaopt.studies.learned_study import PICTURES, Learning
-from gdaopt.studies.learning import (
-    TIMES,
-    LearningOptions,
-    advice,
-    check_starts,
-    load_source,
-    outcome,
-    read_edges,
-    work,
-)
-from gdaopt.studies.pictures import MOST_PANELS
+from gdaopt.studies.sources import load_source, read_edges
 from gdaopt.support.text import plain
 
-_SECONDS = ("build", "solve", "eig", "obj")  # headings of `TIMES`
-_LEGEND = (
-    "gap: how far the objective can be above the optimum, as a share of the objective; comp: "
-    "components of the graph; oracle calls: programs solved, or searches for the best atoms; "
-    "build, solve, eig, obj: seconds in building programs, in oracle calls, in eigenvectors and in "
-    "the objective"
-)
-_FAILURES = {*FAILURES, "interrupted"}
-_QUICK = 5.0  # seconds of learning up to which the accuracy is measured unasked
+if TYPE_CHECKING:
+    from gdaopt.studies.learned_report import Part
+
+_MOST_ROWS = 10  # of a table; report.html has all
 
 
 def learn(
@@ -59,10 +40,68 @@ def learn(
     skip_rows: option.SkipRows = None,
     table: option.TableName = None,
     data_dir: option.DataDir = None,
-    positive: option.Positive = None,
+    search: Annotated[
+        bool,
+        typer.Option(
+            "--search",
+            help="choose the objective and the trace bound by a race over folds, or no learning "
+            "where nothing helps by more than chance",
+        ),
+    ] = False,
+    test: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="also judge the metric by the samples of this file"),
+    ] = None,
+    accuracy: Annotated[
+        bool,
+        typer.Option(
+            "--accuracy/--no-accuracy",
+            help="judge the metric, and the ranking of features, by a cross-validation, which "
+            "learns 5 times more",
+        ),
+    ] = True,
+    objective: Annotated[
+        str | None,
+        typer.Option(
+            help=f"what is minimised: {', '.join(OBJECTIVES)}; see gdaopt.objectives (default: "
+            "mcml, or glr for one class against the rest)"
+        ),
+    ] = None,
+    one_against_rest: Annotated[
+        bool,
+        typer.Option(
+            "--one-against-rest",
+            help="learn a metric for each class against the rest, as in the paper, whose scale, "
+            "trace bound and tolerance are the defaults then",
+        ),
+    ] = False,
+    positive: Annotated[
+        str | None, typer.Option(help="learn a metric for this class against the rest alone")
+    ] = None,
     max_classes: option.MaxClasses = 20,
     max_samples: option.MaxSamples = "4000",
-    scale: option.Scale = "unit",
+    metric_set: option.MetricSet = "graph",
+    edges: option.Edges = None,
+    scale: Annotated[
+        str | None,
+        typer.Option(
+            help="features are "
+            + ", ".join(f"{words} ({name})" for name, words in SCALES.items())
+            + " (default: zscore)"
+        ),
+    ] = None,
+    trace_bound: Annotated[
+        str | None,
+        typer.Option(
+            help="C, the largest trace: a number, or "
+            + ", ".join(f"{name} ({words})" for name, words in TRACE_BOUNDS.items())
+            + " (default: auto)"
+        ),
+    ] = None,
+    min_eigenvalue: Annotated[
+        float | None,
+        typer.Option(help="ρ, the smallest eigenvalue allowed (default: a tenth of C/K)"),
+    ] = None,
     method: Annotated[
         str | None,
         typer.Option(
@@ -78,73 +117,65 @@ def learn(
             "solvers (default: the method's)"
         ),
     ] = None,
-    objective: option.ObjectiveName = "glr",
-    metric_set: option.MetricSet = "graph",
-    trace_bound: option.TraceBound = "K",
-    min_eigenvalue: option.MinEigenvalue = 1e-6,
     edge_floor: option.EdgeFloor = None,
-    edges: option.Edges = None,
     tolerance: Annotated[
         float | None, typer.Option(help="relative gap or decrease that ends a run")
     ] = None,
     time_limit: Annotated[
         float | None,
         typer.Option(
-            help="seconds for each class; the first evaluation of its objective is completed "
+            help="seconds for each metric; the first evaluation of its objective is completed "
             "whatever the limit is"
         ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="output directory (default: ./gdaopt-DATASET)")
     ] = None,
-    accuracy: Annotated[
-        bool | None,
-        typer.Option(
-            "--accuracy/--no-accuracy",
-            help="judge the metrics by 5 nearest neighbours in a cross-validation, which learns 5 "
-            f"times more (default: where learning took at most {_QUICK:g} s)",
-        ),
-    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="say more of each run")] = False,
     force: Annotated[bool, typer.Option("--force", help="replace an earlier run there")] = False,
 ) -> None:
-    """Learn a metric for each class of a data set against the rest.
+    """Learn a metric from a data set, and say what matters and how good it is.
 
-    Writes result.json, pictures (gdaopt plot draws more), the samples (samples.csv, or
-    samples.svmlight of sparse ones), and for each class its metric (CLASS-metric.csv), its whole
-    result (CLASS.npz) and its trace (CLASS-trace.csv). gdaopt apply classifies and transforms new
-    samples with them. When it was killed or interrupted, the same command goes on with the classes
-    that are missing. Exit code 75: another command is writing to the directory.
+    Writes report.html, result.json, rankings of the features and edges (features.csv, edges.csv),
+    pictures, the samples, the learner (learned.joblib, which joblib.load reads), its metric
+    (learned-metric.csv), its whole result (learned.npz) and its trace. gdaopt apply classifies and
+    transforms new samples. When it was killed or interrupted, the same command goes on with what is
+    missing. Exit code 75: another command is writing to the directory.
     """
+    # scikit-learn is slow to import
+    from gdaopt.studies import learned_report
+    from gdaopt.studies.applying import LearnedRun
+    from gdaopt.studies.learned_study import PAGE, Learning, check_start
+    from gdaopt.studies.learner_options import LearnerOptions
+    from gdaopt.studies.measuring import Judgement
+
     output = Output()
-    options = LearningOptions(
-        positive=positive,
-        scale=scale,
-        trace_bound=option.read_number(trace_bound),
-        min_eigenvalue=min_eigenvalue,
+    options = LearnerOptions(
         objective=objective,
-        set=metric_set,
-        max_classes=max_classes,
-        max_samples=option.read_max_samples(max_samples),
+        metrics=metric_set,
+        scale=scale,
+        trace_bound=None if trace_bound is None else option.read_number(trace_bound),
+        min_eigenvalue=min_eigenvalue,
+        method=method,
+        solver=solver,
+        edge_floor=edge_floor,
         edges=None if edges is None else read_edges(edges),
+        tolerance=tolerance,
+        time_limit=time_limit,
+        max_samples=option.read_max_samples(max_samples),
+        search=search,
+        one_against_rest=one_against_rest,
+        positive=positive,
+        max_classes=max_classes,
     )
-    asked: dict[str, Any] = {
-        "solver": solver,
-        "edge_floor": edge_floor,
-        "tolerance": tolerance,
-        "time_limit": time_limit,
-    }
-    options_asked = {name: value for name, value in asked.items() if value is not None}
-    runner = make_method(method, on_interrupt="return", **options_asked)
     study: Learning | None = None
-    said: list[str] = []
 
     def describe() -> str:
         if study is None:
             return "nothing was written"
         return (
-            f"{len(study.done)} of {len(classes)} classes are learned and kept in {study.path}; "
-            "run the same command again to go on"
+            f"{len(study.done)} of {len(study.tasks)} metrics are learned and kept in "
+            f"{study.path}; run the same command again to go on"
         )
 
     with last_words(describe), output.progress() as progress:
@@ -153,139 +184,84 @@ def learn(
         def say(what: str) -> None:
             progress.update(task, description=plain(what))
 
-        def problems() -> Iterator[tuple[str, MetricProblem]]:
-            for name in classes:
-                say(f"{name}: building the objective")
-                problem = options.problem(dataset, name)
-                say(f"{name}: evaluating the objective at the start")
-                yield name, problem
-
-        def show_state(name: str, state: State) -> None:
-            where = f"round {state.round}, step {state.iteration}"
-            say(f"{name}: {where}, objective {state.objective:.6g}")
-
-        def show(name: str, result: Result | None) -> None:
-            if result is None:
-                say(f"{name}: building the objective")
-                return
-            output.print(plain(f"{name}: {outcome(result)}"))
-            if verbose or result.status in FAILURES:
-                output.print(plain(f"{name}: {result.status} ({result.message})"))
-
-        def measure(results: Collection[Result]) -> dict[str, float] | None:
-            measured = None
-            if not {result.status for result in results} & _FAILURES:
-                words, measured = _measure_accuracy(
-                    dataset, options, runner, results, accuracy, say
-                )
-                said.append(words)
-            say("drawing")
-            return measured
+        def show(name: str, row: Mapping[str, Any] | None) -> None:
+            say(f"learning {name}")
+            if row is not None and row["status"] in FAILURES:
+                output.print(plain(f"{name}: {row['status']} ({row['message']})"))
 
         say(f"reading {source}")
         form = option.table_format(decimal, thousands, missing, encoding, skip_rows, table)
         of_table = option.table_options(label, drop, keep, impute, form)
         dataset = load_source(source, data_dir=data_dir, **of_table)
-        classes = options.classes(dataset)  # before anything is printed
-        for remark in remarks(dataset):
-            output.print(plain(f"note: {remark}"))
-        about = options.statement(dataset) if verbose else options.outline(dataset)
-        output.print(plain(f"{dataset.name}: {about}"))
-        if method is None and solver is not None and not verbose:
-            output.print(f"method {runner.name}, since a solver is named")
-        check_starts(problems(), runner)
+        notes = remarks(dataset)
+        outline = f"{dataset.name}: {options.outline(dataset)}"
+        for note in notes:
+            output.print(plain(f"note: {note}"))
+        output.print(plain(outline))
+        say("evaluating the objective at the start")
+        check_start(dataset, options)
         study = Learning(
             out or Path(f"gdaopt-{dataset.name}"),
             dataset,
             options,
-            runner,
             {
                 "source": source,
                 "table": None if dataset.schema is None else dataset.schema.record(),
-                "edge_floor": edge_floor or 0.0,
-                "time_limit": time_limit,
             },
             force=force,
-            on_state=show_state,
+            verbose=verbose,
         )
-        if verbose:
-            floor = f", edge floor ε = {edge_floor:g}" if edge_floor else ""
-            output.print(f"method {runner.name}, solver {runner.solver_name}{floor}")
         for key in study.done:
             output.print(plain(f"{study.label(key)}: there already"))
-        study.run(show, measure)
+        importance = study.learn(show)
+        rows = {name: row for name, (row, _) in study.runs.items()}
         results = [result for _, result in study.runs.values()]
-    if verbose:
-        output.print(_table([row for row, _ in study.runs.values()]))
-        output.print(_LEGEND)
-    output.print(f"\nSolved: {work(results)}.")
-    sentence = advice(results, runner.name, edge_floor or 0.0)
-    if sentence is not None:
-        output.print(f"Better: {sentence}.")
-    accuracy_said = said[0] if said else "not measured, as not all runs ended well"
-    output.print(plain(f"Accuracy: {accuracy_said}."))
-    shown = ""
-    if len(results) > MOST_PANELS:
-        shown = (
-            f", of the first {MOST_PANELS} of {len(results)} runs where it has panels for each; "
-            "gdaopt plot --only NAME draws others"
-        )
-    output.print(f"Pictures{shown}:")
-    for name, what in PICTURES.items():
-        output.print(f"  {name + '.png':<16} {what}")
-    output.say(f"written to {study.path}; result.json there has all numbers")
-    statuses = {result.status for result in results}
-    if "interrupted" in statuses:
-        raise typer.Exit(130)
-    if statuses & FAILURES:
+        parts: list[Part] = []
+        numbers: dict[str, Any] = {"accuracy": None, "test": None}
+        if accuracy:
+            try:
+                judgement, importance = study.measure(importance, say)
+            except InvalidInputError as error:
+                parts.append(learned_report.Part("How good it is", [f"Not measured: {error}"]))
+            else:
+                how = learned_report.describe_folds(len(dataset.labels))
+                parts.append(learned_report.describe_judgement(judgement, how, search))
+                numbers["accuracy"] = judgement.record()
+        if test is not None:
+            run = LearnedRun.load(study.path)
+            new = run.read(test, form=form)
+            if new.labels is None:
+                raise InvalidInputError(f"{test} has no column of labels to judge by")
+            judgement = Judgement.of_samples(run, new.features, new.labels)
+            how = ", ".join([f"of {test}", *run.describe_overlap(new.features)])
+            parts.append(learned_report.describe_judgement(judgement, how, search))
+            numbers["test"] = judgement.record()
+        parts.append(learned_report.describe_importance(importance))
+        parts.append(learned_report.describe_fits(rows, results, options.make_method().name))
+        say("drawing")
+        about = learned_report.Part("What was learned from", [outline, *notes])
+        study.report(importance, [*parts, about], numbers)
+    for part in parts:
+        _print_part(output, part)
+    output.print()
+    output.say(f"written to {study.path}; {PAGE} there has all of it, with pictures")
+    if {row["status"] for row in rows.values()} & FAILURES:
         raise typer.Exit(1)
 
 
-def _measure_accuracy(
-    dataset: Dataset,
-    options: LearningOptions,
-    method: Method,
-    results: Collection[Result],
-    is_asked: bool | None,
-    say: Callable[[str], None],
-) -> tuple[str, dict[str, float] | None]:
-    from gdaopt.studies.applying import FOLDS, NEIGHBORS, cross_validated  # imports scikit-learn
-
-    seconds = sum(result.seconds for result in results)
-    if is_asked is False:
-        return "not measured", None
-    if is_asked is None and seconds > _QUICK:
-        said = f"not measured, as learning took {seconds:.0f} s and would be repeated {FOLDS} times"
-        return f"{said}; --accuracy measures it", None
-    try:
-        shares = cross_validated(dataset, options, method, say)
-    except GdaoptError as error:
-        if is_asked:
-            raise
-        return f"not measured: {error}", None
-    said = (
-        f"{shares.learned:.1%} of new samples have the class of their {NEIGHBORS} nearest "
-        f"neighbours under the metrics, {shares.without_learning:.1%} without learning "
-        f"({FOLDS}-fold cross-validation: metrics are learned without the samples they judge)"
-    )
-    return said, {"neighbors": NEIGHBORS, "folds": FOLDS, **asdict(shares)}
-
-
-def _table(rows: Collection[Mapping[str, Any]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=0, show_edge=False, pad_edge=False)
-    table.add_column("class", min_width=8, overflow="fold")
-    for heading in ("objective", "gap", "λ_min", "comp", "oracle\ncalls", *_SECONDS):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("status", overflow="fold")
-    for row in rows:
-        table.add_row(
-            plain(row["class"]),
-            f"{row['objective']:.6g}",
-            "" if row["relative_gap"] is None else f"{row['relative_gap']:.1e}",
-            "" if row["lambda_min"] is None else f"{row['lambda_min']:.2g}",
-            str(row["components"]),
-            str(row["oracle_calls"]),
-            *(f"{row[name]:.2f}" for name in TIMES),
-            str(row["status"]).replace("_", " "),  # narrow tables break lines at spaces
-        )
-    return table
+def _print_part(output: Output, part: Part) -> None:
+    """Print what a terminal has room for: the first rows of tables."""
+    output.print(f"\n{part.heading}")
+    for sentence in part.sentences:
+        output.print(plain(f"{sentence}."))
+    for of_part in part.tables:
+        if not of_part.is_for_terminals:
+            continue
+        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False)
+        for place, heading in enumerate(of_part.header):
+            table.add_column(plain(heading), justify="right" if place else "left", overflow="fold")
+        for row in of_part.rows[:_MOST_ROWS]:
+            table.add_row(*map(plain, row))
+        output.print(table)
+        if len(of_part.rows) > _MOST_ROWS:
+            output.print(f"and {len(of_part.rows) - _MOST_ROWS} more")

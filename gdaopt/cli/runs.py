@@ -72,7 +72,6 @@ def apply(
     metric of this class against the rest.
     """
     import numpy as np
-    import pandas as pd
 
     # scikit-learn is slow to import
     from gdaopt.studies.applying import LearnedRun, compare_with_labels, coordinates_text
@@ -87,12 +86,14 @@ def apply(
     check_writable(path)
     learned = LearnedRun.load(run)
     form = option.table_format(decimal, thousands, missing, encoding, skip_rows, table_name)
-    X, labels = learned.read(table, label, form)
-    n_samples = X.shape[0]
+    new = learned.read(table, label, form)
+    X, labels = new.features, new.labels
+    for note in (*new.notes, *learned.describe_overlap(X)):
+        output.say(f"note: {note}")
     if transform:
-        text = coordinates_text(learned.transform(X, class_name), labels)
+        text = coordinates_text(learned.transform(X, class_name), new)
     else:
-        written = pd.DataFrame(index=pd.RangeIndex(1, n_samples + 1, name="row"))
+        written = new.ids.rename_axis("row")
         if labels is not None:
             written["label"] = labels
         shares = learned.shares(X, neighbors, class_name)
@@ -101,7 +102,7 @@ def apply(
         written["class"] = predicted
         written[[f"share of {name}" for name in classes]] = shares
         counts = ", ".join(f"{name}: {(predicted == name).sum()}" for name in classes)
-        output.say(f"{n_samples} samples: {counts}")
+        output.say(f"{X.shape[0]} samples: {counts}")
         if labels is not None:
             for sentence in compare_with_labels(predicted, labels, classes):
                 output.say(sentence)

@@ -32,6 +32,7 @@ from gdaopt.datasets.faults import Fault, Kind, list_option, refusal
 from gdaopt.datasets.numbers import Numbers, float_or_nan
 from gdaopt.datasets.table_files import Cells, TableFormat, cell_text, read_cells
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.samples import Samples
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, as_path, check_name
 
@@ -47,10 +48,10 @@ _FEW_VALUES = 10  # fractions, at most so many, may be classes
 class NewSamples:
     """Rows of a file, read as those of another one."""
 
-    features: FloatArray  # not scaled, shape (N, K)
+    features: Samples  # shape (N, K)
     labels: npt.NDArray[np.str_] | None  # "" where one is missing; None without such a column
     ids: pd.DataFrame  # the columns that were left out as IDs, as texts; the index counts the rows
-    notes: tuple[str, ...]  # a sentence on each thing that is odd in the file
+    notes: tuple[str, ...] = ()  # a sentence on each thing that is odd in the file
 
 
 @dataclass(frozen=True)

@@ -111,11 +111,12 @@ callable
     min_eigenvalue : {"auto"} or float, optional
         ρ, less than C/K. With ``"auto"`` it is a tenth of C/K, so that M is a tenth the metric of
         no learning (see `gdaopt.scaling`).
-    scale : {"auto", "none"}, optional
-        With ``"auto"`` each feature is divided by its standard deviation over all samples given to
-        `fit` before the problem is made, and the metric is given back in the units of the features;
-        a feature that is constant is left as it is. With ``"none"`` all features are left as they
-        are, which is right if they share a unit that matters.
+    scale : {"zscore", "unit", "none"}, optional
+        With ``"zscore"`` each feature is divided by its standard deviation over all samples given
+        to `fit` before the problem is made, and the metric is given back in the units of the
+        features; a feature that is constant is left as it is. With ``"unit"`` it is also divided by
+        √(2K), as in the paper, for which ``trace_bound="K"`` is. With ``"none"`` all features are
+        left as they are, which is right if they share a unit that matters.
     n_components : int, optional
         Number of coordinates that `transform` returns, for a metric of this rank: the metric of the
         standardised features keeps its largest eigenvalues only. By default it keeps all.

@@ -24,7 +24,13 @@ from gdaopt.methods import METHODS, Certified
 from gdaopt.objectives import Objective
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
-from gdaopt.scaling import TRACE_BOUNDS, auto_min_eigenvalue, feature_scales, read_trace_bound
+from gdaopt.scaling import (
+    SCALES,
+    TRACE_BOUNDS,
+    auto_min_eigenvalue,
+    feature_scales,
+    read_trace_bound,
+)
 from gdaopt.sets import SETS, EdgeMask, FeasibleSet, SDDMetrics
 from gdaopt.solving import solve
 from gdaopt.support.deadline import Deadline, unlimited
@@ -66,7 +72,7 @@ class SolvingLearner(BaseMetricLearner):
     solver: str | None = None
     trace_bound: str | float = "auto"
     min_eigenvalue: str | float = "auto"
-    scale: str = "auto"
+    scale: str = "zscore"
     n_components: int | None = None
     tolerance: float = 1e-4
     max_iterations: int | None = None
@@ -81,7 +87,7 @@ class SolvingLearner(BaseMetricLearner):
         "solver": [str, None],
         "trace_bound": [StrOptions(set(TRACE_BOUNDS)), Interval(Real, 0, None, closed="neither")],
         "min_eigenvalue": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-        "scale": [StrOptions({"auto", "none"})],
+        "scale": [StrOptions(set(SCALES))],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "tolerance": [Interval(Real, 0, None, closed="left")],
         "max_iterations": [Interval(Integral, 0, None, closed="left"), None],
@@ -101,8 +107,8 @@ class SolvingLearner(BaseMetricLearner):
                 f"{X.shape[1]}"
             )
         spreads = np.ones(X.shape[1])
-        if self.scale == "auto":
-            means, spreads = feature_scales(X, "zscore")
+        if self.scale != "none":
+            means, spreads = feature_scales(X, self.scale)
             varies = np.isfinite(spreads) & (spreads > _ROUND_OFF * np.abs(means))
             spreads = np.where(varies, spreads, 1.0)
         outside = (spreads > _LARGEST) | (spreads < 1 / _LARGEST)

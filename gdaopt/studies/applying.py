@@ -1,36 +1,31 @@
-"""Applying what a run of `gdaopt learn` has learned to new samples, and how good that is."""
+"""Applying what a run of `gdaopt learn` has learned to new samples."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.sparse import csr_array, eye_array
-from sklearn.model_selection import StratifiedKFold
+from scipy.sparse import csr_array
 from sklearn.neighbors import KNeighborsClassifier
 
 from gdaopt.datasets import Dataset
 from gdaopt.datasets.numbers import float_or_nan
 from gdaopt.datasets.svmlight import is_svmlight, read_numbered, svmlight_lines
 from gdaopt.datasets.table_files import TableFormat
-from gdaopt.datasets.tabular import TableSchema
+from gdaopt.datasets.tabular import NewSamples, TableSchema
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.components import components_of, metric_of
-from gdaopt.linalg.samples import Samples, is_sparse
-from gdaopt.methods import Method
+from gdaopt.linalg.samples import Samples, divided, is_sparse
 from gdaopt.result import Result
-from gdaopt.scaling import scale_features
-from gdaopt.solving import solve
-from gdaopt.studies.learning import LearningOptions, check_no_table
 from gdaopt.studies.saved_runs import read_samples
+from gdaopt.studies.sources import check_no_table
 from gdaopt.studies.study_directory import RECORD, read_study
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, as_path, check_name, integer
@@ -40,10 +35,9 @@ from gdaopt.support.validation import FloatArray, as_path, check_name, integer
 class LearnedRun:
     """Metrics that `gdaopt learn` has written, with the samples that they were learned from."""
 
-    dataset: Dataset  # not scaled
-    scale: str  # of the features, see `gdaopt.scaling.scale_features`
+    dataset: Dataset
     schema: TableSchema | None  # how its table was read, and new ones are; None without a table
-    metrics: Mapping[str, FloatArray | csr_array]  # of each class
+    components: Mapping[str, FloatArray | csr_array]  # L of each metric L'L of unscaled features
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Self:
@@ -54,17 +48,20 @@ class LearnedRun:
         options, entries = read_study(path)
         try:
             if options["study"] != "learn" or not entries:
-                raise InvalidInputError("no class is learned, or what was written is damaged")
+                raise InvalidInputError("no metric is learned, or what was written is damaged")
             samples = path / options["samples_file"]
             dataset = read_samples(samples, options["dataset"], options["features"])
             if dataset.sha256 != options["data_sha256"]:
                 raise InvalidInputError(f"{samples} does not hold the samples of the run")
-            metrics = {
-                entry["row"]["class"]: metric_of(Result.load(path / file))
+            components = {
+                entry["row"]["class"]: divided(
+                    components_of(metric_of(Result.load(path / file))),
+                    np.array(entry["row"]["spreads"]),
+                )
                 for entry in entries
                 for file in entry["files"]
+                if file.endswith(".npz")
             }
-            scale = str(options["scale"])
             table = options["table"]
             schema = (
                 TableSchema.of_numbers(dataset.feature_names)
@@ -76,15 +73,15 @@ class LearnedRun:
             raise InvalidInputError(
                 f"{path} does not hold a whole run of gdaopt learn: {reason}; learn it again"
             ) from error
-        return cls(dataset, scale, schema, metrics)
+        return cls(dataset, schema, components)
 
     def read(
         self,
         path: str | os.PathLike[str],
         label: str | None = None,
         form: TableFormat | None = None,
-    ) -> tuple[Samples, npt.NDArray[np.str_] | None]:
-        """Read new samples, not scaled, and their labels where the file has some.
+    ) -> NewSamples:
+        """Read new samples, and their labels where the file has some.
 
         Missing labels are "". Labels that are equal to a class as numbers are written like it.
         """
@@ -98,14 +95,32 @@ class LearnedRun:
         if is_of_run:
             check_no_table(path, {"label": label, **(form.record() if form else {})})
             samples, numbers = read_numbered(path, names)
-            return samples, numbers if np.isin(numbers, classes).any() else None
+            labels = numbers if np.isin(numbers, classes).any() else None
+            return NewSamples(samples, labels, pd.DataFrame(index=range(1, samples.shape[0] + 1)))
         assert self.schema is not None
         new = self.schema.read(path, label, form)
-        return new.features, None if new.labels is None else _as_classes(new.labels, classes)
+        return replace(new, labels=None if new.labels is None else as_classes(new.labels, classes))
+
+    def describe_overlap(self, X: Samples) -> list[str]:
+        """Return a sentence on samples that are equal to one that was learned from, if any are."""
+        seen = set(_row_keys(self.dataset.features))
+        count = sum(key in seen for key in _row_keys(X))
+        if not count:
+            return []
+        which = "all" if count == X.shape[0] else str(count)
+        return [
+            f"{which} of the {X.shape[0]} samples are among those learned from, so that their "
+            "classes are found too well"
+        ]
 
     def transform(self, X: Samples, name: str | None = None) -> Samples:
-        """Return coordinates of unscaled samples with the distances of a metric."""
-        return self._scale(X) @ components_of(self._metric(name)).T
+        """Return coordinates of samples with the distances of a metric.
+
+        Dense ones are about the mean of the samples learned from: distances do not depend on the
+        origin, but their round-off does.
+        """
+        centred = X if is_sparse(X) else X - self._origin
+        return centred @ self._components_of(name).T
 
     def shares(self, X: Samples, n_neighbors: int = 5, name: str | None = None) -> FloatArray:
         """Return the share of each class among the nearest neighbours, shape (N, n_classes).
@@ -119,25 +134,24 @@ class LearnedRun:
                 f"learned from, got {n_neighbors}"
             )
         classes = list(self.dataset.classes)
-        codes = np.array([classes.index(label) for label in self.dataset.labels.tolist()])
-        samples, new = self._scale(self.dataset.features), self._scale(X)
+        places = {label: place for place, label in enumerate(classes)}
+        codes = np.array([places[label] for label in self.dataset.labels.tolist()])
 
-        def under(metric: FloatArray | csr_array) -> FloatArray:
-            components = components_of(metric)
-            neighbors = KNeighborsClassifier(n_neighbors).fit(samples @ components.T, codes)
-            shares: FloatArray = neighbors.predict_proba(new @ components.T)
+        def under(metric: str | None) -> FloatArray:
+            samples = self.transform(self.dataset.features, metric)
+            neighbors = KNeighborsClassifier(n_neighbors).fit(samples, codes)
+            shares: FloatArray = neighbors.predict_proba(self.transform(X, metric))
             return shares
 
-        if name is not None or len(self.metrics) == 1:
-            return under(self._metric(name))
-        missing = [label for label in classes if label not in self.metrics]
+        if name is not None or len(self.components) == 1:
+            return under(name)
+        missing = [label for label in classes if label not in self.components]
         if missing:
             raise InvalidInputError(
                 f"the run has no metric of class {missing[0]!r} yet: finish it by the same "
                 "command, or name the class of one metric by --class"
             )
-        parts = [under(self.metrics[label])[:, k] for k, label in enumerate(classes)]
-        return np.column_stack(parts)
+        return np.column_stack([under(label)[:, k] for k, label in enumerate(classes)])
 
     def predict(
         self, X: Samples, n_neighbors: int = 5, name: str | None = None
@@ -147,53 +161,47 @@ class LearnedRun:
         classes: npt.NDArray[np.str_] = np.array(self.dataset.classes, dtype=np.str_)[best]
         return classes
 
-    def _metric(self, name: str | None) -> FloatArray | csr_array:
+    def _components_of(self, name: str | None) -> FloatArray | csr_array:
         if name is None:
-            if len(self.metrics) > 1:
+            if len(self.components) > 1:
                 raise InvalidInputError(
-                    f"the run has metrics of the classes {', '.join(self.metrics)}; name one by "
+                    f"the run has metrics of the classes {', '.join(self.components)}; name one by "
                     "--class"
                 )
-            return next(iter(self.metrics.values()))
-        check_name("class of a metric:", name, list(self.metrics))
-        return self.metrics[name]
-
-    def _scale(self, X: Samples) -> Samples:
-        """Return scaled samples; dense ones about the mean of the samples learned from."""
-        scaled = scale_features(X, self.scale, self.dataset.features)
-        return scaled if self._origin is None else scaled - self._origin
+            return next(iter(self.components.values()))
+        check_name("class of a metric:", name, list(self.components))
+        return self.components[name]
 
     @cached_property
-    def _origin(self) -> FloatArray | None:
-        """The mean of the samples learned from, scaled; None where they are sparse.
-
-        Distances do not depend on the origin, but their round-off does.
-        """
-        features = self.dataset.features
-        if is_sparse(features):
-            return None
-        origin: FloatArray = scale_features(features, self.scale).mean(axis=0)
+    def _origin(self) -> FloatArray:
+        origin: FloatArray = self.dataset.features.mean(axis=0)
         return origin
 
 
-def coordinates_text(coordinates: Samples, labels: npt.NDArray[np.str_] | None) -> str:
+def _row_keys(X: Samples) -> Iterator[bytes]:
+    """Yield what is equal for equal rows."""
+    if is_sparse(X):
+        ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+        return (X.indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in ends)
+    return (row.tobytes() for row in X + 0.0)  # 0 for -0
+
+
+def coordinates_text(coordinates: Samples, new: NewSamples) -> str:
     """Return a table of coordinates, or, of sparse ones, a text in the svmlight format."""
-    n_samples, size = coordinates.shape
     if is_sparse(coordinates):
         rows = csr_array(coordinates)
         rows.sort_indices()
-        return "".join(svmlight_lines(rows, np.full(n_samples, "0") if labels is None else labels))
-    table = pd.DataFrame(
-        coordinates,
-        index=pd.RangeIndex(1, n_samples + 1, name="row"),
-        columns=[f"x{k + 1}" for k in range(size)],
-    )
-    if labels is not None:
-        table.insert(0, "label", labels)
-    return table.to_csv()
+        no_labels = np.full(rows.shape[0], "0")
+        return "".join(svmlight_lines(rows, no_labels if new.labels is None else new.labels))
+    table = new.ids.rename_axis("row")
+    if new.labels is not None:
+        table["label"] = new.labels
+    table[[f"x{k + 1}" for k in range(coordinates.shape[1])]] = coordinates
+    text: str = table.to_csv()
+    return text
 
 
-def _as_classes(labels: npt.NDArray[np.str_], classes: Sequence[str]) -> npt.NDArray[np.str_]:
+def as_classes(labels: npt.NDArray[np.str_], classes: Sequence[str]) -> npt.NDArray[np.str_]:
     """Return labels as the classes are written, where they are equal to one as numbers."""
     values = {name: float_or_nan(name) for name in classes}
     numbers = {value: name for name, value in values.items() if not math.isnan(value)}
@@ -217,54 +225,3 @@ def compare_with_labels(
     if len(foreign):
         first = shortened(str(foreign[0]))
         yield f"note: {len(foreign)} labels of the file, such as {first}, are no class of the run"
-
-
-FOLDS, NEIGHBORS = 5, 5
-
-
-@dataclass(frozen=True)
-class Accuracy:
-    """Shares of the samples whose class is that of their nearest neighbours."""
-
-    learned: float  # under metrics of the samples of the other folds
-    without_learning: float  # by the Euclidean distance of the scaled features
-
-
-def cross_validated(
-    dataset: Dataset,
-    options: LearningOptions,
-    method: Method,
-    progress: Callable[[str], object] = lambda _: None,
-) -> Accuracy:
-    """Return the accuracy by cross-validation; KeyboardInterrupt where a run is interrupted."""
-    name, count = min(Counter(dataset.labels.tolist()).items(), key=lambda item: item[1])
-    if count < FOLDS:
-        raise InvalidInputError(
-            f"class {shortened(name)} has {count} samples, fewer than the {FOLDS} folds of the "
-            "cross-validation"
-        )
-    right = np.zeros(2)
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
-    splits = folds.split(dataset.features, dataset.labels)
-    for number, (learned_from, new) in enumerate(splits, 1):
-        progress(f"accuracy, fold {number} of {FOLDS}")
-        part = replace(
-            dataset, features=dataset.features[learned_from], labels=dataset.labels[learned_from]
-        )
-        identity: dict[str, Any] = {"": csr_array(eye_array(dataset.features.shape[1]))}
-        for k, metrics in enumerate((dict(_metrics(part, options, method)), identity)):
-            run = LearnedRun(part, options.scale, None, metrics)
-            predicted = run.predict(dataset.features[new], min(NEIGHBORS, len(learned_from)))
-            right[k] += (predicted == dataset.labels[new]).sum()
-    learned, without_learning = (right / len(dataset.labels)).tolist()
-    return Accuracy(learned, without_learning)
-
-
-def _metrics(
-    dataset: Dataset, options: LearningOptions, method: Method
-) -> Iterator[tuple[str, FloatArray | csr_array]]:
-    for name, problem in options.problems(dataset):
-        result = solve(problem, method)
-        if result.status == "interrupted":
-            raise KeyboardInterrupt
-        yield name, metric_of(result)

@@ -15,8 +15,8 @@ from gdaopt.errors import GdaoptError, InvalidInputError, SolverNotFoundError
 from gdaopt.methods import Method
 from gdaopt.methods.solve import make_method
 from gdaopt.result import Result
+from gdaopt.studies.class_problems import ProblemOptions, solve_task
 from gdaopt.studies.comparison_table import add_excess, markdown, name_among, to_pandas
-from gdaopt.studies.learning import LearningOptions, solve_task
 from gdaopt.studies.named_options import NamedOptions, SolverSpec
 from gdaopt.studies.pictures import picture_names, write_pictures
 from gdaopt.studies.runner import Progress, Task, run_tasks
@@ -124,7 +124,7 @@ def combinations(
 class ComparisonOptions:
     """The options of ``gdaopt compare``; its limits are for methods that give none of their own."""
 
-    problem: LearningOptions = field(default_factory=LearningOptions)
+    problem: ProblemOptions = field(default_factory=ProblemOptions)
     methods: Sequence[str]
     solvers: Sequence[str] = ()
     tolerance: float | None = None
@@ -134,7 +134,7 @@ class ComparisonOptions:
     scheduler: str | None = None
 
     def __post_init__(self) -> None:
-        check_instance("problem", self.problem, LearningOptions)
+        check_instance("problem", self.problem, ProblemOptions)
         for name in ("methods", "solvers"):
             texts = getattr(self, name)
             if isinstance(texts, str) or not isinstance(texts, Sequence):
@@ -180,9 +180,8 @@ class Comparison(Study):
         self._dataset, self._options = dataset, options
         pairs, self.left_out = combinations(options.methods, options.solvers, options.common)
         classes = options.problem.classes(dataset)
-        for name in classes:
+        for _, problem in options.problem.problems(dataset):
             # Refused here rather than in each task
-            problem = options.problem.problem(dataset, name)
             for pair in pairs:
                 pair.method.check(problem)
         self.tasks = {

@@ -1,29 +1,33 @@
-"""The study of `gdaopt learn`: a task for each class, and the files that people read."""
+"""The study of `gdaopt learn`: a task for each metric and each fold, and the files for people."""
 
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 from scipy.sparse import triu
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
 
 from gdaopt.datasets import Dataset
-from gdaopt.linalg.samples import is_sparse
-from gdaopt.methods import Method, State
+from gdaopt.errors import InvalidInputError
+from gdaopt.plotting.canvas import save_figure
 from gdaopt.result import Result
-from gdaopt.scaling import feature_scales
-from gdaopt.studies.learning import LearningOptions, solve_task
+from gdaopt.studies.class_problems import figures
+from gdaopt.studies.importance import Importance, draw_importance
+from gdaopt.studies.learned_report import Part, html_page
+from gdaopt.studies.learner_options import ALL_CLASSES, LearnerOptions, as_frame, labels_of
+from gdaopt.studies.measuring import NEIGHBORS, Judgement, judge_task, split_folds
 from gdaopt.studies.pictures import picture_names, write_pictures
 from gdaopt.studies.runner import Task, run_here
 from gdaopt.studies.saved_runs import make_runs, samples_file, write_samples
@@ -35,110 +39,185 @@ from gdaopt.studies.study_directory import (
     task_key,
     versions,
 )
-from gdaopt.support.files import parse_json, write_text
+from gdaopt.support.files import parse_json, write_atomically, write_text
+from gdaopt.support.processes import forget_peak_memory, peak_memory
+from gdaopt.support.warning_filters import ignoring
 
 PICTURES = {
-    "convergence": "the objective over the steps, and its gap to a lower bound",
+    "importance": "which features and edges matter, and how sure that is",
     "graph": "which features a metric joins, and how strongly",
+    "convergence": "the objective over the steps, and its gap to a lower bound",
     "discs": "the Gershgorin discs of a metric, raw and aligned",
     "left_ends": "the left-ends of these discs over the steps",
 }
 """The pictures of a run, and what they show."""
 
-REPORT = "result.json"
-"""All numbers of a run, for people, and its files with their SHA-256."""
+NUMBERS, PAGE, FEATURES, EDGES = "result.json", "report.html", "features.csv", "edges.csv"
+"""The files for people: all numbers of a run and its files, a page, and two rankings."""
 
+_FIRST = "importance"  # which no other command draws
 _TRACE = "-trace.csv"
 _METRIC = "-metric.csv"
+_LEARNER = ".joblib"
+_TRIED = 200  # samples with which it is tried whether a fit can begin
+
+
+def check_start(dataset: Dataset, options: LearnerOptions) -> None:
+    """Raise the error that fits would raise at their start, before any is begun.
+
+    It is tried with fewer samples where there are many.
+    """
+    name = options.metric_names(dataset)[0]
+    learner = options.make_base_learner().set_params(max_iterations=0)
+    few, most = options.draw(dataset, _TRIED), options.draw(dataset)
+    with ignoring():
+        try:
+            learner.fit(as_frame(few), labels_of(few, name))
+        except InvalidInputError:
+            learner.fit(as_frame(most), labels_of(most, name))
+
+
+def learn_task(
+    path: Path, dataset: Dataset, options: LearnerOptions, name: str, verbose: bool
+) -> dict[str, Any]:
+    """Learn a metric, save its result and its learner, and return its figures as plain values.
+
+    The learner comes in a pipeline, before a classifier by nearest neighbours.
+    """
+    forget_peak_memory()
+    part = options.draw(dataset)
+    learner = options.make_learner().set_params(verbose=verbose)
+    with ignoring():  # the report says it
+        learner.fit(as_frame(part), labels_of(part, name))
+    neighbors = KNeighborsClassifier(min(NEIGHBORS, len(dataset.labels)))
+    neighbors.fit(learner.transform(as_frame(dataset)), labels_of(dataset, name))
+    pipeline = Pipeline([("metric", learner), ("neighbors", neighbors)])
+    result = learner.result_
+    result.save(f"{path}.npz")
+    write_atomically(Path(f"{path}{_LEARNER}"), partial(joblib.dump, pipeline))
+    chosen = learner.objective_ if options.search else learner.objective
+    return {
+        **figures(result),
+        "chosen_objective": chosen,
+        "spreads": learner.scale_.tolist(),
+        "importances": learner.feature_importances_.tolist(),
+        "peak_memory": peak_memory(),
+    }
 
 
 class Learning(Study):
-    """A directory with a metric for each class, learned in this process.
+    """A directory with the metrics of a data set, learned in this process.
 
     It goes on with a run of the same data, options and versions. With `force` it begins anew: files
     of an earlier run go when this one is finished, and all other files stay. `asked` is how the
-    data were read, and what was asked of the method beyond its defaults. `runs` has, after `run`,
-    the row and the result of each class.
+    data were read. `runs` has the row and the result of each metric that is there.
     """
 
     def __init__(
         self,
         path: str | os.PathLike[str],
         dataset: Dataset,
-        options: LearningOptions,
-        method: Method,
+        options: LearnerOptions,
         asked: Mapping[str, Any],
         *,
         force: bool = False,
-        on_state: Callable[[str, State], None] | None = None,
+        verbose: bool = False,
     ) -> None:
         self._dataset, self._options = dataset, options
-        self._stems = file_stems(dataset.classes)
-        self.tasks: dict[str, Task] = {}
-        for name in options.classes(dataset):
-            about = {"class": name, "method": method.name, "options": ""}
-            if on_state is not None:
-                method = replace(method, callback=partial(on_state, name))
-            self.tasks[task_key(name)] = Task(
-                solve_task,
-                (dataset, options, name, method),
-                {**about, "solver": method.solver_name},
-                (".npz",),
+        names = options.metric_names(dataset)
+        self._stems = file_stems(names) if options.has_class_metrics else {ALL_CLASSES: "learned"}
+        method = options.make_method()
+        about = {"method": method.name, "options": "", "solver": method.solver_name}
+        self.tasks: dict[str, Task] = {
+            task_key(name): Task(
+                learn_task,
+                (dataset, options, name, verbose),
+                {"class": name, **about},
+                (".npz", _LEARNER),
                 self._stems[name],
             )
+            for name in names
+        }
         said = {
             "samples_file": samples_file(dataset),
             **options.record(dataset),
             **asked,
-            "method": method.name,
-            "solver": method.solver_name,
-            "tolerance": method.tolerance,
             **versions(),
         }
         remedy = "pass --force to replace an earlier run, or choose another --out"
         self._directory = StudyDirectory(path, "learn", said, replace=force, remedy=remedy)
+        self._stale: Mapping[str, str] = {}
         self.runs: dict[str, tuple[Mapping[str, Any], Result]] = {}
 
     def label(self, key: str) -> str:
-        """Return the class of a task."""
+        """Return the name of a task's metric."""
         return str(self.tasks[key].about["class"])
 
-    def run(
-        self,
-        progress: Callable[[str, Result | None], object],
-        measure: Callable[[Collection[Result]], Mapping[str, float] | None],
-    ) -> None:
-        """Learn the classes that are missing, and write all files.
+    def learn(self, progress: Callable[[str, Mapping[str, Any] | None], object]) -> Importance:
+        """Learn the metrics that are missing, write their files, and return what matters to them.
 
-        `progress` is called with a class when it is begun, and with its result when it is there;
-        `measure` returns an accuracy to note.
+        `progress` is called with a metric's name when it is begun, and with its row at its end.
         """
         with sole_writer(self.path):
-            stale = _unchanged_files(self.path)
+            self._stale = _unchanged_files(self.path)
             write_samples(self.path, self._dataset)
             for key, row in self._directory.rows(self.tasks).items():
                 self._write_files(row["class"], self._add(key, row), only_missing=True)
-            self._write_report(stale)
+            self._write_numbers({})
 
             def note(key: str, _: int, __: int, row: Mapping[str, Any] | None) -> None:
                 name = self.label(key)
-                if row is None:
-                    progress(name, None)
-                    return
-                result = self._add(key, row)
-                self._write_files(name, result)
-                self._write_report(stale)
-                progress(name, result)
+                if row is not None:
+                    self._write_files(name, self._add(key, row))
+                    self._write_numbers({})
+                progress(name, row)
 
             run_here(self._directory, self.tasks, note)
-            accuracy = measure([result for _, result in self.runs.values()])
+        shares = [np.array(row["importances"]) for row, _ in self.runs.values()]
+        results = [result for _, result in self.runs.values()]
+        return Importance.of_metrics(self._dataset.feature_names, shares, results)
+
+    def measure(
+        self, importance: Importance, progress: Callable[[str], object]
+    ) -> tuple[Judgement, Importance]:
+        """Judge the metrics fold by fold, and return that, and the importance with its ranges.
+
+        Folds that were judged before are read. `progress` is called with what is done.
+        """
+        folds = {
+            task_key("fold", number): Task(
+                judge_task, (self._dataset, self._options, fold, importance.edges)
+            )
+            for number, fold in enumerate(split_folds(self._dataset), 1)
+        }
+
+        def note(_: str, n_done: int, n_folds: int, row: Mapping[str, Any] | None) -> None:
+            if row is None:
+                progress(f"accuracy: fold {n_done + 1} of {n_folds}")
+
+        with sole_writer(self.path):
+            rows = list(run_here(self._directory, folds, note).values())
+        return Judgement.of_folds(self._dataset, rows), importance.with_folds(rows)
+
+    def report(
+        self, importance: Importance, parts: Sequence[Part], numbers: Mapping[str, Any]
+    ) -> None:
+        """Write the rankings, the pictures, a page with the parts, and all numbers."""
+        title = self._dataset.name
+        with sole_writer(self.path):
+            write_text(self.path / FEATURES, importance.of_features.to_csv("feature"))
+            write_text(self.path / EDGES, importance.of_edges.to_csv("edge"))
+            save_figure(self.path / f"{_FIRST}.png", draw_importance(importance, title))
             runs = make_runs(self._directory.options, self.runs.values())
-            title = f"{self._dataset.name}: each class against the rest"
-            write_pictures(runs, self.path, title, names=PICTURES, replace=True)
-            for name in stale.keys() - set(self._files()):
-                if file_digest(self.path / name) == stale[name]:
+            drawn = [name for name in PICTURES if name != _FIRST]
+            write_pictures(runs, self.path, title, names=drawn, replace=True)
+            pictures = {self.path / f"{name}.png": what for name, what in PICTURES.items()}
+            write_text(self.path / PAGE, html_page(title, parts, pictures))
+            for name in self._stale.keys() - set(self._files()):
+                if file_digest(self.path / name) == self._stale[name]:
                     (self.path / name).unlink(missing_ok=True)
-            self._write_report({}, accuracy)
+            self._stale = {}
+            self._write_numbers(numbers)
 
     def _add(self, key: str, row: Mapping[str, Any]) -> Result:
         result = Result.load(self.path / f"{self.tasks[key].stem}.npz")
@@ -147,7 +226,7 @@ class Learning(Study):
         return result
 
     def _write_files(self, name: str, result: Result, only_missing: bool = False) -> None:
-        """Write a class's trace and metric."""
+        """Write a metric and its trace."""
         trace, metric = (self.path / f"{self._stems[name]}{end}" for end in (_TRACE, _METRIC))
         if not (only_missing and trace.exists()):
             result.trace.to_csv(trace)
@@ -156,39 +235,31 @@ class Learning(Study):
 
     def _files(self) -> list[str]:
         stems = [self._stems[name] for name in self.runs]
-        files = [f"{stem}{end}" for stem in stems for end in (".npz", _METRIC, _TRACE)]
-        return [*files, *picture_names(PICTURES), samples_file(self._dataset)]
+        files = [f"{stem}{end}" for stem in stems for end in (".npz", _LEARNER, _METRIC, _TRACE)]
+        files += [*picture_names(PICTURES), FEATURES, EDGES, PAGE]
+        return [*files, samples_file(self._dataset)]
 
-    def _write_report(
-        self, stale: Mapping[str, str], accuracy: Mapping[str, float] | None = None
-    ) -> None:
-        endings = {"file": ".npz", "metric": _METRIC, "trace": _TRACE}
-        classes = {
+    def _write_numbers(self, numbers: Mapping[str, Any]) -> None:
+        endings = {"file": ".npz", "learner": _LEARNER, "metric": _METRIC, "trace": _TRACE}
+        metrics = {
             name: {kind: f"{self._stems[name]}{end}" for kind, end in endings.items()} | dict(row)
             for name, (row, _) in self.runs.items()
         }
+        # With their SHA-256; those of an earlier run until this one has finished.
+        files = {name: file_digest(self.path / name) for name in self._files()}
         report = {
             **self._directory.options,
-            "scaling": self._scaling(),
-            "classes": classes,
-            "accuracy": accuracy,
-            # With their SHA-256; those of an earlier run until this one has finished.
-            "files": {**stale, **{name: file_digest(self.path / name) for name in self._files()}},
+            "metrics": metrics,
+            **numbers,
+            "files": {**self._stale, **files},
         }
-        write_text(self.path / REPORT, json.dumps(report, indent=2, ensure_ascii=False))
-
-    def _scaling(self) -> dict[str, list[float | None] | None]:
-        """Return means, none of sparse samples, and spreads, null for constant features."""
-        features = self._dataset.features
-        means, spreads = feature_scales(features, self._options.scale)
-        spread = [number if math.isfinite(number) else None for number in spreads.tolist()]
-        return {"means": None if is_sparse(features) else means.tolist(), "spreads": spread}
+        write_text(self.path / NUMBERS, json.dumps(report, indent=2, ensure_ascii=False))
 
 
 def _unchanged_files(path: Path) -> dict[str, str]:
     """Return the files of an earlier report with their SHA-256, where they still have it."""
     try:
-        files = parse_json((path / REPORT).read_text(encoding="utf-8"))["files"].items()
+        files = parse_json((path / NUMBERS).read_text(encoding="utf-8"))["files"].items()
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return {}
     said = {name: digest for name, digest in files if digest and Path(name).name == name}

@@ -71,7 +71,7 @@ def _read_study(path: Path, prefix: str) -> list[Run]:
             (entry["row"], Result.load(path / file))
             for entry in entries
             for file in entry["files"]
-            if "objective" in entry["row"]
+            if "objective" in entry["row"] and file.endswith(".npz")
         ]
         return make_runs(options, read, prefix)
     except InvalidInputError:

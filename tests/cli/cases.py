@@ -24,7 +24,9 @@ from gdaopt.studies import pictures
 from gdaopt.support.validation import FloatArray
 
 IRIS = ("setosa", "versicolor", "virginica")
-PICTURES = {"convergence.png", "discs.png", "left_ends.png", "graph.png"}
+PICTURES = {"importance.png", "convergence.png", "discs.png", "left_ends.png", "graph.png"}
+PAGES = {"report.html", "features.csv", "edges.csv", "result.json"}
+PAPER = ("--objective", "glr", "--one-against-rest")
 ANALYTIC = ("--method", "alternating", "--solver", "analytic")  # linear programs, fast
 ALL_PICTURES = ("convergence", "discs", "left_ends", "time_split", "graph")
 
@@ -55,9 +57,10 @@ def names(folder: Path) -> set[str]:
 
 
 def files(*stems: str, samples: str = "samples.csv") -> set[str]:
-    """Return the files of a run on classes of these file names."""
-    of_classes = {f"{stem}{end}" for stem in stems for end in (".npz", "-metric.csv", "-trace.csv")}
-    return of_classes | PICTURES | {"result.json", "study.json", "tasks", samples}
+    """Return the files of a run whose metrics have these file names."""
+    endings = (".npz", ".joblib", "-metric.csv", "-trace.csv")
+    of_metrics = {f"{stem}{end}" for stem in stems for end in endings}
+    return of_metrics | PICTURES | PAGES | {"study.json", "tasks", samples}
 
 
 def record(folder: Path) -> dict[str, Any]:
@@ -73,15 +76,15 @@ def record(folder: Path) -> dict[str, Any]:
 
 def unmeasured(record: dict[str, Any]) -> dict[str, Any]:
     """Return what result.json holds without seconds, and digests of files that hold them."""
-    classes = {
+    metrics = {
         name: {
             key: value
             for key, value in entry.items()
             if "seconds" not in key and key != "peak_memory"
         }
-        for name, entry in record["classes"].items()
+        for name, entry in record["metrics"].items()
     }
-    return {**record, "classes": classes, "files": [*record["files"]]}
+    return {**record, "metrics": metrics, "files": [*record["files"]]}
 
 
 def content(folder: Path) -> dict[str, bytes]:

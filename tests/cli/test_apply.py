@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,6 +19,7 @@ from gdaopt.scaling import scale_features
 from gdaopt.studies.applying import LearnedRun
 from tests.cli.cases import (
     ANALYTIC,
+    PAPER,
     content,
     interrupt,
     learn,
@@ -41,7 +43,7 @@ def split(tmp_path_factory: pytest.TempPathFactory) -> Split:
     table[~NEW].to_csv(folder / "known.csv", index=False)
     table[NEW].to_csv(folder / "new.csv", index=False)
     with undrawn():
-        learn(folder / "known.csv", *ANALYTIC, "--out", folder / "run")
+        learn(folder / "known.csv", *PAPER, *ANALYTIC, "--out", folder / "run")
     return folder / "known.csv", folder / "new.csv", folder / "run"
 
 
@@ -54,7 +56,7 @@ def sparse_split(tmp_path_factory: pytest.TempPathFactory) -> Split:
         for name, rows in (("known", ~NEW), ("new", NEW))
     )
     with undrawn():
-        learn(known, "--tolerance", 1e-2, "--out", folder / "run")
+        learn(known, *PAPER, "--tolerance", 1e-2, "--out", folder / "run")
     return known, new, folder / "run"
 
 
@@ -138,11 +140,28 @@ def test_coordinates_have_the_distances_of_the_metric(split: Split, out: Path) -
 def test_the_order_of_columns_and_others_do_not_matter(split: Split, tmp_path: Path) -> None:
     _, new, folder = split
     table = pd.read_csv(new)
-    table.insert(0, "id", np.arange(len(table)))
+    table.insert(0, "noise", np.arange(len(table)))
     table[table.columns[::-1]].to_csv(tmp_path / "mixed.csv", index=False, sep=";", decimal=",")
     apply(folder, new, "--out", tmp_path / "one.csv")
     apply(folder, tmp_path / "mixed.csv", "--out", tmp_path / "other.csv")
     assert content(tmp_path)["one.csv"] == content(tmp_path)["other.csv"]
+
+
+def test_ids_are_kept(tmp_path: Path, out: Path) -> None:
+    """The columns that the run left out as IDs stand before the classes, and coordinates."""
+    lines = ["Patient Nr;size;name;kind", *(f"{900 + k};{k % 7},5;n{k};{k % 2}" for k in range(30))]
+    known = tmp_path / "known.csv"
+    known.write_text("\n".join(lines))
+    with undrawn():
+        said = learn(known, *ANALYTIC, "--out", tmp_path / "run")
+    assert "column 'Patient Nr' numbers the rows and is left out" in said
+    said = apply(tmp_path / "run", known, "--out", out)
+    assert "note: all of the 30 samples are among those learned from" in said
+    found = pd.read_csv(out)
+    assert found["Patient Nr"].tolist() == [*range(900, 930)]
+    assert found.columns[:5].tolist() == ["row", "Patient Nr", "name", "label", "class"]
+    apply(tmp_path / "run", known, "--transform", "--out", out, "--force")
+    assert pd.read_csv(out).columns.tolist() == ["row", "Patient Nr", "name", "label", "x1"]
 
 
 def test_labels_are_those_of_the_column_of_the_run(split: Split, out: Path) -> None:
@@ -181,7 +200,7 @@ def test_labels_are_compared_as_numbers(
     write: Callable[[int], str], right: str | None, note: str | None, numbered: Path, tmp_path: Path
 ) -> None:
     """1.0 was not 1, without a word; and what is no label, or no class, is said."""
-    rows = [f"{k % 2 * 9 + k / 100},{k % 2},{write(k % 2)}" for k in range(20)]
+    rows = [f"{k % 2 * 9 + k / 100 + 0.003},{k % 2},{write(k % 2)}" for k in range(20)]
     (tmp_path / "new.csv").write_text("\n".join(["a,b,kind", *rows]))
     said = apply(numbered, tmp_path / "new.csv", "--out", tmp_path / "out.csv")
     assert (right or "") in said
@@ -199,13 +218,13 @@ def test_the_marks_are_those_of_the_run(tmp_path: Path, out: Path) -> None:
     known.write_text("\n".join(["a\tb\tkind", *rows]))
     with undrawn():
         learn(known, "--thousands", ",", *ANALYTIC, "--out", tmp_path / "run")
-    assert record(tmp_path / "run")["scaling"]["means"][0] == 1069.0
+    assert LearnedRun.load(tmp_path / "run").dataset.features[:, 0].mean() == 1069.0
     new.write_text("a\tb\n1,234\t1\n900\t0\n")
     run_ = LearnedRun.load(tmp_path / "run")
-    np.testing.assert_array_equal(run_.read(new)[0], [[1234, 1], [900, 0]])
+    np.testing.assert_array_equal(run_.read(new).features, [[1234, 1], [900, 0]])
     apply(tmp_path / "run", new, "--decimal", ",", "--thousands", ".", "--out", out)
     form = TableFormat(decimal=",", thousands=".")
-    np.testing.assert_array_equal(run_.read(new, form=form)[0], [[1.234, 1], [900, 0]])
+    np.testing.assert_array_equal(run_.read(new, form=form).features, [[1.234, 1], [900, 0]])
 
 
 def test_two_classes_have_one_metric(tmp_path: Path, out: Path) -> None:
@@ -215,9 +234,10 @@ def test_two_classes_have_one_metric(tmp_path: Path, out: Path) -> None:
     table.to_csv(tmp_path / "t.csv", index=False)
     with undrawn():
         said = learn(tmp_path / "t.csv", *ANALYTIC, "--out", tmp_path / "run")
-    assert "class pos against class neg" in said
-    assert set(record(tmp_path / "run")["classes"]) == {"pos"}
-    apply(tmp_path / "run", tmp_path / "t.csv", "--neighbors", 1, "--out", out)
+    assert "one metric is learned for all 2 classes" in said
+    assert set(record(tmp_path / "run")["metrics"]) == {"all classes"}
+    said = apply(tmp_path / "run", tmp_path / "t.csv", "--neighbors", 1, "--out", out)
+    assert "note: all of the 30 samples are among those learned from, so that" in said
     assert pd.read_csv(out)["class"].tolist() == table["kind"].tolist()
     apply(tmp_path / "run", tmp_path / "t.csv", "--transform", "--out", tmp_path / "x.csv")
 
@@ -249,9 +269,9 @@ def test_new_sparse_samples_keep_the_indices_of_the_run(
     """Without feature 1, or labels of the run's classes, in any of them."""
     folder, new = sparse_split[2], tmp_path / "new.svm"
     new.write_text("0 2:3.5 3:1.4\n0 3:1.5\n")
-    X, labels = LearnedRun.load(folder).read(new)
-    np.testing.assert_array_equal(X.toarray(), [[0, 3.5, 1.4, 0], [0, 0, 1.5, 0]])
-    assert labels is None
+    samples = LearnedRun.load(folder).read(new)
+    np.testing.assert_array_equal(samples.features.toarray(), [[0, 3.5, 1.4, 0], [0, 0, 1.5, 0]])
+    assert samples.labels is None
     assert "labels" not in apply(folder, new, "--out", tmp_path / "out.csv")
 
 
@@ -260,10 +280,25 @@ def test_the_metric_and_the_scaling_as_plain_files(split: Split) -> None:
     metric = pd.read_csv(folder / "setosa-metric.csv", index_col="feature", dtype=str).astype(float)
     assert tuple(metric.columns) == tuple(metric.index) == IRIS.feature_names
     np.testing.assert_array_equal(metric, gda.Result.load(folder / "setosa.npz").metric)
-    scaling = record(folder)["scaling"]
+    spreads = record(folder)["metrics"]["setosa"]["spreads"]
     X = pd.read_csv(known).iloc[:, :-1].to_numpy()
-    scaled = (X - scaling["means"]) / scaling["spreads"]
+    scaled = (X - X.mean(axis=0)) / spreads
     np.testing.assert_allclose(scaled, scale_features(X), rtol=1e-12, atol=1e-14)
+
+
+def test_the_fitted_learner_is_a_pipeline_with_the_columns_names(split: Split, out: Path) -> None:
+    """Which `joblib.load` reads, and which classifies a data frame."""
+    known, new, _ = split
+    with undrawn():
+        learn(known, "--out", out.parent / "run")
+    pipeline = joblib.load(out.parent / "run" / "learned.joblib")
+    table = pd.read_csv(new)
+    assert tuple(pipeline.feature_names_in_) == IRIS.feature_names
+    own = gda.MetricLearner().fit(IRIS.features[~NEW], IRIS.labels[~NEW])
+    np.testing.assert_allclose(pipeline[0].metric_, own.metric_, rtol=1e-9, atol=1e-12)
+    apply(out.parent / "run", new, "--out", out)
+    found = pd.read_csv(out)["class"].tolist()
+    assert pipeline.predict(table[list(IRIS.feature_names)]).tolist() == found
 
 
 # --- What it refuses -----------------------------------------------------------------------------
@@ -354,7 +389,7 @@ def test_a_damaged_run(either: Split, tmp_path: Path, kind: str, damage: str) ->
     copy = Path(shutil.copytree(folder, tmp_path / "run"))
     said = record(copy)
     file = copy / (
-        said["samples_file"] if kind == "samples" else f"{next(iter(said['classes']))}.npz"
+        said["samples_file"] if kind == "samples" else f"{next(iter(said['metrics']))}.npz"
     )
     whole = file.read_bytes()
     file.unlink()

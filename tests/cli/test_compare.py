@@ -277,20 +277,9 @@ def test_a_set_that_a_method_does_not_take(tmp_path: Path) -> None:
 
 def test_a_set_that_an_option_refuses(tmp_path: Path) -> None:
     methods = ("--metrics", "sdd", "--methods", "joint:edge_floor=0.01,certified")
-    options = ("--trace-every", 0, "--jobs", 2, "--out", tmp_path)
-    output = compare("iris", "--positive", "setosa", *methods, *options, code=1)
-    assert "setosa: joint: failed (" in output
-    by_options = {row["options"]: row for row in rows(tmp_path).values()}
-    assert by_options["edge_floor=0.01"]["status"] == "failed"
-    assert "GraphMetrics" in by_options["edge_floor=0.01"]["message"]
-    assert by_options[""]["status"] == "converged"
-    text = (tmp_path / "comparison.md").read_text()
-    assert "* joint:edge\\_floor=0.01, HIGHS: failed: " in text
-    frame = pd.read_parquet(tmp_path / "comparison.parquet")
-    assert list(frame["status"]) == ["failed", "converged"]
-    assert pd.isna(frame["excess"][0])
-    (saved,) = tmp_path.glob("tasks/*.npz")
-    assert len(gda.Result.load(saved).trace) == 2
+    output = compare("iris", "--positive", "setosa", *methods, "--out", tmp_path, code=2)
+    assert "edge_floor is for GraphMetrics, and the set is SDDMetrics" in output
+    assert not rows(tmp_path)
 
 
 def test_died(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,8 +57,7 @@ def shown(*arguments: object, code: int = 0) -> str:
 def test_learn_and_plot(tmp_path: Path) -> None:
     table, out = write_table(tmp_path / "t.csv", LABELS), tmp_path / "out"
     with undrawn():
-        options = ("--method", "certified", "--tolerance", "0.5", "--out", out)
-        output = shown("learn", table, *options)
+        output = shown("learn", table, "--one-against-rest", "--tolerance", "0.5", "--out", out)
         shown("plot", out, "--out", tmp_path / "\x1b[31mpictures")
     for escaped in (r"\x1b[31mred\x1b[0m:", r"\u202eright to left:", "two lines:"):
         assert escaped in output
@@ -136,13 +135,13 @@ def test_saved_results(tmp_path: Path) -> None:
 def test_many_classes_are_refused_before_any_work(tmp_path: Path, labels: list[str]) -> None:
     table = write_table(tmp_path / "t.csv", tuple(labels))
     kind = "30 numbers, a target of regression" if labels[0] == "0.0" else "30 different texts"
-    for command in (["learn"], ["compare", "--methods", "certified"]):
+    for command in (["learn", "--one-against-rest"], ["compare", "--methods", "certified"]):
         error = " ".join(shown(*command, table, "--out", tmp_path / "out", code=2).split())
         assert f"the labels of t are {kind}" in error
         assert "by --label, one class by --positive, or" in error
         assert "pass --max-classes 30" in error
     assert not (tmp_path / "out").exists()
     with undrawn():
-        options = ("--method", "certified", "--tolerance", "0.9", "--out", tmp_path / "out")
-        output = shown("learn", table, "--max-classes", 30, *options)
-    assert "each of 30 classes" in " ".join(output.split())
+        options = ("--max-classes", 30, "--tolerance", "0.9", "--out", tmp_path / "out")
+        output = shown("learn", table, *options)
+    assert "one metric is learned for all 30 classes" in " ".join(output.split())

@@ -67,7 +67,7 @@ LEARN = [
     (("iris", "--method", "joint", "--solver", "HIGSH"), "unknown solver 'HIGSH'; did you mean"),
     (("iris", "--method", "sdp", "--solver", "glpkk"), "with that cone: CLARABEL"),
     (("iris", "--method", "alternate"), "unknown method 'alternate'; did you mean 'altern"),
-    (("iris", "--method", "joint", "--edge-floor", 1), "edge_floor 1 leaves no budget"),
+    (("iris", "--method", "joint", "--edge-floor", 9), "edge_floor 9 leaves no budget"),
     (("iris", "--edge-floor", 1), "'certified': 'edge_floor'"),
     (("iris", "--metrics", "diagonal", *ANALYTIC), "method 'alternating' needs a set of GraphM"),
     (
@@ -75,7 +75,14 @@ LEARN = [
         "leave the solver out, or choose a method that solves a program",
     ),
     (("iris", "--method", "frank-wolfe", "--solver", "HIGHS"), "solver"),
-    (("wine", "--scale", "none", "--trace-bound", 1300), "multiply the features by about"),
+    (
+        ("wine", "--positive", "class_1", "--scale", "none", "--trace-bound", 1300),
+        "multiply the features by about",
+    ),
+    (("iris", "--search", "--trace-bound", 3), "leave --trace-bound out, or --search"),
+    (("iris", "--search", "--one-against-rest"), "leave --one-against-rest out, or --search"),
+    (("iris", "--metrics", "signed"), "pass --one-against-rest, or --metrics sdd"),
+    (("iris", "--objective", "mclm"), "unknown objective 'mclm'; did you mean 'mcml'?"),
     (("iris", "--max-samples", "few"), "--max-samples must be a whole number or all, got 'few'"),
     (
         ("iris", "--out", "."),

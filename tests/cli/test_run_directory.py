@@ -16,14 +16,12 @@ import pytest
 import gdaopt as gda
 from gdaopt.backends.registry import find_solver
 from gdaopt.cli.app import app
-from gdaopt.datasets import Dataset
-from gdaopt.programs import Program
-from gdaopt.studies import learned_study, pictures
-from gdaopt.studies.learning import LearningOptions
+from gdaopt.studies import learned_study, measuring, pictures
 from gdaopt.studies.study_directory import StudyDirectory
 from tests.cli.cases import (
     ANALYTIC,
     IRIS,
+    PAPER,
     command,
     content,
     files,
@@ -32,6 +30,7 @@ from tests.cli.cases import (
     learn,
     names,
     record,
+    run,
     unmeasured,
     write_svmlight,
 )
@@ -39,7 +38,7 @@ from tests.process_cases import posix_only, soon
 
 pytestmark = pytest.mark.usefixtures("no_pictures")
 
-ARGUMENTS = ("iris", *ANALYTIC, "--tolerance", "0.03")  # a few steps
+ARGUMENTS = ("iris", *PAPER, *ANALYTIC, "--tolerance", "0.03")  # a few steps
 
 
 def learn_iris(out: Path, *arguments: object, code: int = 0) -> str:
@@ -78,8 +77,7 @@ def test_force_replaces_an_earlier_run_and_nothing_else(tmp_path: Path) -> None:
 
 def test_a_forced_run_that_breaks_off_still_knows_the_earlier_one(tmp_path: Path) -> None:
     learn_iris(tmp_path)
-    with interrupt(3 + 2, gda.GLR, "at"), pytest.raises(SystemExit):  # 3 check the starts
-        # between two runs, where on_interrupt does not reach
+    with interrupt(3, learned_study, "figures"), pytest.raises(SystemExit):
         app(["learn", *ARGUMENTS, "--force", "--out", str(tmp_path)])
     assert names(tmp_path) == listed(tmp_path) == files(*IRIS)
     learn_iris(tmp_path, "--force", "--positive", "virginica")
@@ -162,7 +160,7 @@ def test_a_killed_run_is_gone_on_with(is_sparse: bool, tmp_path: Path) -> None:
     arguments: tuple[str, ...] = ARGUMENTS
     classes = IRIS
     if is_sparse:
-        arguments = (str(sparse_iris(tmp_path)), "--tolerance", "0.03")
+        arguments = (str(sparse_iris(tmp_path)), *PAPER, "--tolerance", "0.03")
         classes = ("1", "2", "3")
     whole, out = tmp_path / "whole", tmp_path / "out"
     learn(*arguments, "--out", whole)
@@ -195,68 +193,51 @@ def test_a_full_disk(tmp_path: Path) -> None:
         error = learn_iris(tmp_path, code=2)
     file = tmp_path / "virginica.npz"
     assert error == f"error: cannot write {file}: {os.strerror(errno.ENOSPC)}"
-    assert set(record(tmp_path)["classes"]) == {"setosa", "versicolor"}
+    assert set(record(tmp_path)["metrics"]) == {"setosa", "versicolor"}
     assert "versicolor: there already" in learn_iris(tmp_path)
-    assert set(record(tmp_path)["classes"]) == set(IRIS)
+    assert set(record(tmp_path)["metrics"]) == set(IRIS)
 
 
 # --- How runs end --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("target", "name"), [(Dataset, "signal"), (gda.GLR, "at")])
-def test_interrupted_before_anything_is_written(target: type, name: str, tmp_path: Path) -> None:
-    with interrupt(1, target, name):
+def test_interrupted_before_anything_is_written(tmp_path: Path) -> None:
+    with interrupt(1, gda.MCML, "at"):
         output = learn("iris", "--out", tmp_path / "out", code=130)
     assert output.endswith("interrupted: nothing was written")
     assert names(tmp_path) == set()
 
 
-@pytest.mark.parametrize(
-    ("target", "method", "call", "n_learned"),
-    [
-        pytest.param(LearningOptions, "problem", 1, 0, marks=pytest.mark.slow),
-        (LearningOptions, "problem", 2, 1),
-        (gda.GLR, "at", 1, 0),
-        pytest.param(gda.GLR, "at", 2, 0, marks=pytest.mark.slow),
-    ],
-)
-def test_interrupted_at_the_start_of_a_class(
-    tmp_path: Path, target: type, method: str, call: int, n_learned: int
-) -> None:
-    """There is no state to return yet, and a sentence says what is kept."""
-    starts = 3  # that are checked before the first run
-    with interrupt(starts + call, target, method):
-        output = learn("iris", *ANALYTIC, "--out", tmp_path, code=130)
+@pytest.mark.parametrize("n_learned", [0, 1])
+def test_interrupted_while_a_metric_is_learned(tmp_path: Path, n_learned: int) -> None:
+    """A sentence says what is kept, and the same command goes on."""
+    with interrupt(1 + n_learned, learned_study, "figures"):
+        output = learn_iris(tmp_path, code=130)
     assert output.endswith(
-        f"interrupted: {n_learned} of 3 classes are learned and kept in {tmp_path}; "
+        f"interrupted: {n_learned} of 3 metrics are learned and kept in {tmp_path}; "
         "run the same command again to go on"
     )
-    assert len(record(tmp_path)["classes"]) == n_learned
-    again = learn("iris", *ANALYTIC, "--out", tmp_path)
-    assert again.count("there already") == n_learned
+    assert len(record(tmp_path)["metrics"]) == n_learned
+    assert learn_iris(tmp_path).count("there already") == n_learned
 
 
-def test_interrupted_in_the_middle(tmp_path: Path) -> None:
-    learn("iris", *ANALYTIC, "--out", tmp_path / "whole")
-    steps = record(tmp_path / "whole")["classes"]["setosa"]["oracle_calls"]
-    out = tmp_path / "out"
-    n_blocks = 1 + 4  # whose gaps are computed once more at a block minimum
-    with interrupt(steps + n_blocks + 10, Program, "solve"):
-        output = learn("iris", *ANALYTIC, "--out", out, code=130)
-    assert "versicolor: stopped, and the same command goes on with it; at most" in output
-    assert "Accuracy: not measured, as not all runs ended well." in output
-    assert names(out) == files("setosa", "versicolor")
-    statuses = {name: entry["status"] for name, entry in record(out)["classes"].items()}
-    assert statuses == {"setosa": "block_minimum", "versicolor": "interrupted"}
-    result = gda.Result.load(out / "versicolor.npz")
-    assert (result.status, result.iterations) == ("interrupted", 9)
-    assert result.metric in gda.GraphMetrics(4.0)
+def test_interrupted_while_it_is_measured(tmp_path: Path) -> None:
+    """The folds that were judged are kept."""
+    with interrupt(3, measuring, "without_learning"):
+        output = run("learn", *ARGUMENTS, "--out", tmp_path, code=130)
+    assert "3 of 3 metrics are learned and kept" in output
+    judged = len(list((tmp_path / "tasks").glob("fold-*.json")))
+    assert judged == 2
+    with interrupt(4, measuring, "without_learning"):  # is not called so often
+        assert "% of 150 samples have" in run("learn", *ARGUMENTS, "--out", tmp_path)
 
 
 @posix_only
 @pytest.mark.slow
 def test_interrupted_by_a_signal(tmp_path: Path) -> None:
-    arguments = command("learn", "breast_cancer", *ANALYTIC, "--tolerance", 0, "--out", "out")
+    arguments = command(
+        "learn", "breast_cancer", *PAPER, *ANALYTIC, "--tolerance", 0, "--out", "out"
+    )
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(arguments, cwd=tmp_path, encoding="utf-8", **pipes) as process:
         soon((tmp_path / "out").exists, seconds=120)
@@ -264,10 +245,8 @@ def test_interrupted_by_a_signal(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         output, error = process.communicate(timeout=120)
     assert process.returncode == 130, error
-    assert "malignant: stopped, and the same command goes on with it; " in output
+    assert "0 of 1 metrics are learned and kept in out" in output
     assert "Traceback" not in error
-    assert names(tmp_path / "out") == files("malignant")
-    assert gda.Result.load(tmp_path / "out" / "malignant.npz").status == "interrupted"
 
 
 def test_solver_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,7 +255,7 @@ def test_solver_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
     find_solver("HIGHS")  # is tried while it stands
     monkeypatch.setattr("gdaopt.backends.cvxpy.solve_program", fail)
-    output = learn("iris", "--method", "alternating", "--out", tmp_path, code=1)
+    output = learn("iris", *PAPER, "--method", "alternating", "--out", tmp_path, code=1)
     assert output.count("solver_failed (after step 0: HIGHS fell over; let another") == 3
     assert names(tmp_path) == files(*IRIS)
     assert gda.Result.load(tmp_path / "setosa.npz").status == "solver_failed"

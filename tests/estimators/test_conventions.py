@@ -164,7 +164,7 @@ GMML, FGL = baselines.GeometricMeanMetric, baselines.FeatureGraphLearning
 BAD: list[tuple[Any, dict[str, tuple[Any, ...]]]] = [
     (GRAPH, {"objective": ("lda",), "method": ("magic",), "trace_bound": (0, "large")}),
     (GRAPH, dict.fromkeys(("min_eigenvalue", "edge_floor", "tolerance", "random_state"), (-1,))),
-    (GRAPH, {"scale": ("unit", 1), "max_samples": (1, "all"), "max_iterations": (1.5,)}),
+    (GRAPH, {"scale": ("auto", 1), "max_samples": (1, "all"), "max_iterations": (1.5,)}),
     (GRAPH, dict.fromkeys(("n_neighbors", "max_pairs", "time_limit"), (0,))),
     (GRAPH, dict.fromkeys(("metrics", "class_weight", "verbose"), ("x",))),
     (CV, {"learner": (GRAPH,), "objectives": ("glr",), "trace_bounds": ("x",)}),
@@ -246,7 +246,10 @@ def test_fewer_than_two_classes(make: Any) -> None:
             {"graphmetriclearner__min_eigenvalue": ["auto", 1e-4], "kneighborsclassifier__p": [1]},
         ),
         *(([learner(), KNeighborsClassifier()], {}) for learner in TRANSDUCTIVE),
-        ([gda.GraphClassifier(GRAPH("glr"))], {"graphclassifier__metric__scale": ["auto", "none"]}),
+        (
+            [gda.GraphClassifier(GRAPH("glr"))],
+            {"graphclassifier__metric__scale": ["zscore", "none"]},
+        ),
         (
             [gda.GraphClassifier(NeighborhoodComponentsAnalysis(max_iter=3, random_state=0))],
             {"graphclassifier__n_neighbors": [None, 20], "graphclassifier__metric__tol": [1e-5]},

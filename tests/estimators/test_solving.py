@@ -96,7 +96,7 @@ def test_a_function_sees_the_standardised_samples() -> None:
 # --- What the metric says of features, metrics of low rank, metrics that say nothing -------------
 
 
-@pytest.mark.parametrize("scale", ["auto", "none"])
+@pytest.mark.parametrize("scale", ["zscore", "unit", "none"])
 def test_importances_are_shares_of_squared_distances(scale: str) -> None:
     X, codes = samples()
     wide = np.column_stack([X, np.full(len(X), 0.1)])
@@ -105,7 +105,7 @@ def test_importances_are_shares_of_squared_distances(scale: str) -> None:
     shares *= found.metric_.diagonal()
     np.testing.assert_allclose(found.feature_importances_, shares / shares.sum(), rtol=1e-9)
     assert found.feature_importances_[4] == 0.0
-    if scale == "auto":
+    if scale == "zscore":
         learner = gda.DiagonalMetricLearner("glr")
         chosen = SelectFromModel(learner, threshold=0.3).fit(wide, codes)
         np.testing.assert_array_equal(chosen.get_support(), found.feature_importances_ >= 0.3)

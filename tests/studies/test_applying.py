@@ -23,26 +23,35 @@ def test_missing_values_are_filled_as_in_the_run(tmp_path: Path) -> None:
     with undrawn():
         learn(tmp_path / "known.csv", *arguments)
     learned = LearnedRun.load(tmp_path / "run")
-    X, labels = learned.read(tmp_path / "new.csv")
-    np.testing.assert_array_equal(X, [[1.5, 6.5], [2.5, 4.0]])
-    assert labels is None
-    assert len(learned.predict(X, n_neighbors=1)) == 2
+    new = learned.read(tmp_path / "new.csv")
+    np.testing.assert_array_equal(new.features, [[1.5, 6.5], [2.5, 4.0]])
+    assert new.labels is None
+    assert len(learned.predict(new.features, n_neighbors=1)) == 2
 
 
-@pytest.mark.parametrize("scale", ["unit", "zscore", "none"])
-def test_the_distances_are_those_of_the_metric(scale: str) -> None:
+def test_the_distances_are_those_of_the_metric() -> None:
     data = load("iris")
     root = np.random.default_rng(2).standard_normal((4, 4))
-    run = LearnedRun(data, scale, None, {"setosa": root.T @ root})
+    run = LearnedRun(data, None, {"setosa": root})
     X = data.features[:7]
-    mapped = gda.datasets.scale_features(X, scale, data.features) @ root.T
-    np.testing.assert_allclose(pdist(run.transform(X)), pdist(mapped), rtol=1e-8)
+    np.testing.assert_allclose(pdist(run.transform(X)), pdist(X @ root.T), rtol=1e-8)
     np.testing.assert_allclose(run.shares(X, 10).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_rows_that_were_learned_from_are_counted(is_sparse: bool) -> None:
+    X = np.array([[0.0, 1.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, 3.0]])
+    wrap = csr_array if is_sparse else np.array
+    run = LearnedRun(Dataset("d", wrap(X), np.array(["1", "2", "1"]), ("1", "2", "3")), None, {})
+    new = np.array([[2.0, 0.0, 0.0], [-0.0, 1.0, 0.0], [0.0, 2.0, 0.0]])
+    assert run.describe_overlap(wrap(new[2:])) == []
+    (said,) = run.describe_overlap(wrap(new))
+    assert said.startswith("2 of the 3 samples are among those learned from")
 
 
 def test_a_run_that_is_not_finished_says_so() -> None:
     data = load("iris")
-    run = LearnedRun(data, "unit", None, {"setosa": np.eye(4), "virginica": np.eye(4)})
+    run = LearnedRun(data, None, {"setosa": np.eye(4), "virginica": np.eye(4)})
     with pytest.raises(gda.errors.InvalidInputError, match="no metric of class 'versicolor' yet"):
         run.predict(data.features[:3])
     assert run.predict(data.features[:3], 3, "setosa").tolist() == ["setosa"] * 3

@@ -11,9 +11,9 @@ import gdaopt as gda
 from gdaopt.datasets import Dataset, load
 from gdaopt.scaling import SCALES
 from gdaopt.sets import SETS
+from gdaopt.studies.class_problems import ProblemOptions, solve_task
 from gdaopt.studies.comparison import Comparison, ComparisonOptions, combinations
 from gdaopt.studies.comparison_table import add_excess
-from gdaopt.studies.learning import LearningOptions, solve_task
 from gdaopt.studies.task_workers import TaskWorkers
 from tests.result_cases import solved
 from tests.studies.cases import refused
@@ -22,7 +22,7 @@ IRIS = load("iris")
 
 
 def problem(**options: Any) -> gda.MetricProblem:
-    return LearningOptions(**options).problem(IRIS, "setosa")
+    return ProblemOptions(**options).problem(IRIS, "setosa")
 
 
 # --- Problems: sets, scales and trace bounds by name ---------------------------------------------
@@ -31,7 +31,7 @@ def problem(**options: Any) -> gda.MetricProblem:
 def test_colours_are_signs_of_correlations() -> None:
     data = load("wine")
     for name in data.classes:
-        feasible_set = LearningOptions(set="signed").problem(data, name).feasible_set
+        feasible_set = ProblemOptions(set="signed").problem(data, name).feasible_set
         assert isinstance(feasible_set, gda.SignedGraphMetrics)
         signal = data.signal(name)
         correlations = [np.corrcoef(x, signal)[0, 1] for x in data.features.T]
@@ -44,7 +44,7 @@ def test_scales_by_name() -> None:
     assert len({point.value for point in points.values()}) == 1
     slopes = {name: point.gradient() for name, point in points.items()}
     np.testing.assert_allclose(slopes["zscore"], slopes["unit"] * 8)  # 2K
-    assert LearningOptions().scale == "unit"
+    assert ProblemOptions().scale == "unit"
 
 
 # --- Comparisons ---------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def test_problems_with_linear_constraints(tmp_path: Path) -> None:
     """A lambda is sent to the processes as rows; another one is another comparison."""
 
     def compare(methods: list[str], bound: float) -> list[dict[str, Any]]:
-        options = LearningOptions(
+        options = ProblemOptions(
             positive="setosa", constraints=lambda M: [M[0, 1] == 0, M[0, 0] <= bound]
         )
         chosen = ComparisonOptions(problem=options, methods=methods)
@@ -113,7 +113,7 @@ def test_where_and_how_long_runs_are_computed() -> None:
 )
 def test_edges_that_count(name: str, method: str, tmp_path: Path) -> None:
     (pair,), _ = combinations([method], (), {})
-    row = solve_task(tmp_path / "a", IRIS, LearningOptions(set=name), "virginica", pair.method)
+    row = solve_task(tmp_path / "a", IRIS, ProblemOptions(set=name), "virginica", pair.method)
     weights = np.abs(gda.Result.load(tmp_path / "a.npz").metric[np.triu_indices(4, 1)])
     assert row["edges"] == (weights > 1e-9).sum()
     assert (row["edges"] == 0) == (name == "diagonal")

@@ -1,7 +1,8 @@
-"""What `gdaopt learn` says of its runs in plain words, and how good it finds the metrics."""
+"""What `gdaopt learn` says of its metrics in plain words, and how good it finds them."""
 
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
@@ -9,31 +10,37 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.text import Text
-from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import gdaopt as gda
 from gdaopt.datasets import Dataset, load
-from gdaopt.methods import Certified
-from gdaopt.status import Status
-from gdaopt.studies.applying import FOLDS, cross_validated
-from gdaopt.studies.learning import _ENDS, LearningOptions, advice, outcome, work
+from gdaopt.status import ENDS, Status
+from gdaopt.studies import measuring
+from gdaopt.studies.class_problems import ProblemOptions, figures
+from gdaopt.studies.learned_report import advice, outcome, work
+from gdaopt.studies.learner_options import LearnerOptions
+from gdaopt.studies.measuring import FOLDS, Judgement, judge_task, split_folds
 from gdaopt.studies.pictures import MOST_PANELS, PICTURES, Run
 from tests.plotting.layout import outside, overprinted
 from tests.result_cases import solved
 
 IRIS = load("iris")
-PROBLEM = LearningOptions().problem(IRIS, "setosa")
+PROBLEM = ProblemOptions().problem(IRIS, "setosa")
+
+
+def row(result: gda.Result) -> dict[str, Any]:
+    return {**figures(result), "chosen_objective": "glr"}
 
 
 @pytest.mark.parametrize("status", get_args(Status))
 def test_how_each_run_ended(status: Any) -> None:
-    result = replace(solved("analytic"), status=status, message="no block improves: by 1e-5")
-    said = outcome(result)
-    assert said.startswith(_ENDS.get(status, "no block improves; at most "))
-    assert said.endswith(f" to {result.objective:.6g}")
+    """In the words of the table of a comparison."""
+    said = outcome(row(replace(solved("analytic"), status=status)))
+    assert said.startswith(f"glr, {ENDS[status]}")
+    assert " to " in said.rpartition("objective from ")[2]
 
 
 @pytest.mark.parametrize(
@@ -51,12 +58,9 @@ def test_above_a_bound_is_a_share_of_the_bound(
 ) -> None:
     """Of the objective of 2.48 the gap is 59.7 %, but that is 148 % above 1."""
     result = replace(solved("analytic"), status="stalled", objective=objective, lower_bound=bound)
-    assert f"; {says}; " in outcome(result)
-    far = "0.0001" not in says
-    assert (advice([result], "joint") is not None) == far
+    assert f"; {says}; " in outcome(row(result))
+    assert (advice([result], "joint") is not None) == ("0.0001" not in says)
     assert advice([result], "certified") is None
-    # With an edge floor the problem is another one, which that method does not solve.
-    assert advice([result], "joint", edge_floor=0.1) is None
 
 
 @pytest.mark.parametrize(
@@ -78,41 +82,58 @@ def test_what_was_solved(method: Any, options: dict[str, Any], says: str) -> Non
     assert said.endswith(ends)
 
 
-def test_the_accuracy_is_that_of_a_cross_validation() -> None:
-    method = Certified(tolerance=1e-2)
-    found = cross_validated(IRIS, LearningOptions(), method)
+# --- How good metrics are ------------------------------------------------------------------------
+
+
+def judged(dataset: Dataset, options: LearnerOptions) -> tuple[Judgement, list[dict[str, Any]]]:
+    rows = [judge_task(Path(), dataset, options, fold, []) for fold in split_folds(dataset)]
+    return Judgement.of_folds(dataset, rows), rows
+
+
+@pytest.mark.parametrize("search", [False, True])
+def test_the_accuracy_is_that_of_a_cross_validation(search: bool) -> None:
+    """Of scikit-learn's, with the learner and without it."""
+    found, rows = judged(IRIS, LearnerOptions(search=search))
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
-    plain = make_pipeline(StandardScaler(), KNeighborsClassifier(5))
-    scores = cross_val_score(plain, IRIS.features, IRIS.labels, cv=folds)
-    assert found.without_learning == pytest.approx(scores.mean())
-    assert 0.9 < found.learned != found.without_learning
+    learner = gda.MetricLearnerCV() if search else gda.MetricLearner()
+    for shares, first in (
+        (found.accuracy, learner),
+        (found.without_learning, StandardScaler()),
+    ):
+        pipeline = make_pipeline(first, KNeighborsClassifier(5))
+        right = cross_val_predict(pipeline, IRIS.features, IRIS.labels, cv=folds) == IRIS.labels
+        assert shares[0] == pytest.approx(right.mean(), abs=0.01)
+        assert shares[1] == pytest.approx(right.std() / np.sqrt(150), abs=0.003)
+    assert found.gain[0] == pytest.approx(found.accuracy[0] - found.without_learning[0])
+    assert all(sum(each["importances"]) == pytest.approx(1) for each in rows)
 
 
-def test_metrics_are_learned_without_the_samples_that_they_judge(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    learned: list[Dataset] = []
-    problems = LearningOptions.problems
+def test_folds_learn_from_few_samples_of_other_folds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "MOST_LEARNED", 60)
+    learned: list[int] = []
+    fit = gda.MetricLearner.fit
 
-    def noted(options: LearningOptions, dataset: Dataset) -> Any:
-        learned.append(dataset)
-        return problems(options, dataset)
+    def noted(learner: Any, X: Any, y: Any) -> Any:
+        learned.append(len(X))
+        return fit(learner, X, y)
 
-    monkeypatch.setattr(LearningOptions, "problems", noted)
-    said: list[str] = []
-    options = LearningOptions(positive="virginica")
-    cross_validated(IRIS, options, Certified(tolerance=1e-1), said.append)
-    assert [len(part.labels) for part in learned] == [120] * FOLDS
-    assert said == [f"accuracy, fold {number} of 5" for number in range(1, 6)]
+    monkeypatch.setattr(gda.MetricLearner, "fit", noted)
+    found, _ = judged(IRIS, LearnerOptions(positive="virginica", tolerance=0.1))
+    assert learned == [60] * FOLDS
+    assert len(found.truth) == 150
 
 
-def test_small_classes_and_interrupts_end_it() -> None:
-    few = Dataset("few", np.arange(14.0)[:, None], np.array(["a"] * 10 + ["b"] * 4), ("x",))
-    with pytest.raises(gda.errors.InvalidInputError, match="class 'b' has 4 samples, fewer than"):
-        cross_validated(few, LearningOptions(), Certified())
-    stopped = Certified(callback=lambda _: False, on_interrupt="return")
-    with pytest.raises(KeyboardInterrupt):
-        cross_validated(IRIS, LearningOptions(), stopped)
+def test_rare_classes() -> None:
+    """One sample is always learned from; where each is alone, nothing can be judged."""
+    labels = np.array(["a"] * 10 + ["b"] * 3 + ["c"])
+    few = Dataset("few", np.arange(14.0)[:, None], labels, ("x",))
+    folds = split_folds(few)
+    assert len(folds) == FOLDS
+    assert all(13 in train and 13 not in test for train, test in folds)
+    assert sorted(np.concatenate([test for _, test in folds])) == [*range(13)]
+    alone = Dataset("alone", np.arange(4.0)[:, None], np.array(list("abcd")), ("x",))
+    with pytest.raises(gda.errors.InvalidInputError, match="each of the 4 labels of alone occurs"):
+        split_folds(alone)
 
 
 # --- Pictures of many runs stay readable ---------------------------------------------------------

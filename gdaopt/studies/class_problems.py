@@ -1,0 +1,246 @@
+"""The problem of each class of a data set against the rest, and its solution by a method."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gdaopt.constraints.rows import ConstraintsOf, LinearConstraints, read_constraints
+from gdaopt.datasets import Dataset
+from gdaopt.datasets.numbers import float_or_nan
+from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.laplacian import edge_threshold, n_edges
+from gdaopt.linalg.samples import is_sparse
+from gdaopt.methods import Method
+from gdaopt.objectives import OBJECTIVES
+from gdaopt.problem import MetricProblem
+from gdaopt.result import Result
+from gdaopt.scaling import SCALES, TRACE_BOUNDS, read_trace_bound, scale_features
+from gdaopt.sets import SETS, EdgeMask, FeasibleSet
+from gdaopt.solving import solve
+from gdaopt.support.processes import forget_peak_memory, peak_memory
+from gdaopt.support.validation import (
+    check_instance,
+    check_name,
+    integer,
+    number,
+    store_checked,
+)
+
+_FIGURES = (
+    *("objective", "lower_bound", "components", "seconds", "tracing_seconds", "iterations"),
+    *("oracle_calls", "eigen_decompositions", "repair_distance", "status", "message"),
+)
+
+TIMES = ("build_seconds", "solve_seconds", "eig_seconds", "objective_seconds")
+"""The parts of a run's time that its trace has, which a row has the sums of."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProblemOptions:
+    """What defines the problems of a data set, as ``gdaopt compare`` explains it."""
+
+    positive: str | None = None  # each class in turn; the one problem of two classes
+    objective: str = "glr"
+    scale: str = "unit"
+    trace_bound: str | float = "K"
+    min_eigenvalue: float = 1e-6
+    set: str = "graph"
+    constraints: ConstraintsOf | None = None
+    max_classes: int = 20
+    edges: Sequence[tuple[str, str]] | None = None
+    max_samples: int | None = None  # always the same; features are scaled by all samples
+
+    def __post_init__(self) -> None:
+        if self.positive is not None:
+            check_instance("positive", self.positive, str)
+        check_name("objective", self.objective, OBJECTIVES)
+        check_name("scale", self.scale, SCALES)
+        if isinstance(self.trace_bound, str):
+            check_name("trace bound (or a number):", self.trace_bound, TRACE_BOUNDS)
+        else:
+            store_checked(self, number, "trace_bound", above=0)
+        store_checked(self, number, "min_eigenvalue", at_least=0)
+        check_name("kind of metrics", self.set, SETS)
+        store_checked(self, integer, "max_classes", "max_samples", at_least=2)
+        if self.edges is not None:
+            check_takes_edges(self.set)
+
+    def classes(self, dataset: Dataset) -> tuple[str, ...]:
+        """Return the classes to learn; of two only the second, as the first is the same problem."""
+        if self.positive is None:
+            refuse_many_classes(dataset, self.max_classes)
+            return dataset.classes[1:] if len(dataset.classes) == 2 else dataset.classes
+        check_name("class", self.positive, dataset.classes)
+        return (self.positive,)
+
+    def problem(self, dataset: Dataset, positive: str) -> MetricProblem:
+        """Return the problem of one class."""
+        chosen = self.samples(dataset)
+        features = scale_features(dataset.features, self.scale)[chosen]
+        signal = dataset.signal(positive)[chosen]
+        objective = OBJECTIVES[self.objective](features, signal)
+
+        options = {} if self.edges is None else {"edges": self.mask(dataset)}
+
+        def feasible_set(trace_bound: float, min_eigenvalue: float) -> FeasibleSet:
+            return SETS[self.set].for_signal(
+                features,
+                signal,
+                trace_bound=trace_bound,
+                min_eigenvalue=min_eigenvalue,
+                **options,
+            )
+
+        trace_bound = read_trace_bound(self.trace_bound, objective, feasible_set(1.0, 0.0))
+        return MetricProblem(
+            objective, feasible_set(trace_bound, self.min_eigenvalue), self.constraints
+        )
+
+    def samples(self, dataset: Dataset) -> npt.NDArray[np.intp]:
+        """Return the samples to learn from, ascending."""
+        n_samples = len(dataset.labels)
+        if self.max_samples is None or n_samples <= self.max_samples:
+            return np.arange(n_samples)
+        # On demand: scikit-learn is slow to import
+        from gdaopt.estimators.draws import stratified_sample
+
+        codes = np.unique(dataset.labels, return_inverse=True)[1]
+        return stratified_sample(codes, self.max_samples, seed=0)
+
+    def mask(self, dataset: Dataset) -> EdgeMask:
+        """Return the pairs that may have an edge, by the numbers of the features."""
+        return EdgeMask.of(self.edges, dataset.feature_names)
+
+    def problems(self, dataset: Dataset) -> Iterator[tuple[str, MetricProblem]]:
+        """Yield each class to learn with its problem, which is built only then."""
+        classes = self.classes(dataset)  # refused here rather than at the first problem
+        return ((name, self.problem(dataset, name)) for name in classes)
+
+    def with_rows(self, dataset: Dataset) -> ProblemOptions:
+        """Return the options with the constraints as rows, which other processes can be sent."""
+        if self.constraints is None:
+            return self
+        return replace(
+            self, constraints=read_constraints(self.constraints, dataset.features.shape[1])
+        )
+
+    def record(self, dataset: Dataset) -> dict[str, Any]:
+        """Return which problems are solved as plain values, equal for the same problems alone."""
+        mask = None if self.edges is None else self.mask(dataset)
+        return {
+            "dataset": dataset.name,
+            "data_sha256": dataset.sha256,
+            "features": list(dataset.feature_names),
+            "classes": list(self.classes(dataset)),
+            "scale": self.scale,
+            "objective": self.objective,
+            "set": self.set,
+            "trace_bound": self.trace_bound,
+            "min_eigenvalue": self.min_eigenvalue,
+            "constraints": None if self.constraints is None else _rows_hash(self.constraints),
+            **({} if mask is None else {"edges": mask_text(mask)}),
+            "samples": len(self.samples(dataset)),
+        }
+
+    def statement(self, dataset: Dataset) -> str:
+        """Return which problems are solved, in one sentence."""
+        samples, size = dataset.features.shape
+        n_edges = 0 if self.edges is None else len(self.mask(dataset))
+        masked = "" if self.edges is None else f" with at most {n_edges} edges"
+        bound = self.trace_bound
+        shown = f"{bound} ({TRACE_BOUNDS[bound]})" if isinstance(bound, str) else f"{bound:g}"
+        centred = ", not centred" if is_sparse(dataset.features) else ""
+        return (
+            f"{samples} samples{self._describe_draw(dataset)}, K = {size} features "
+            f"{SCALES[self.scale]} ({self.scale}{centred}), {self._describe_metrics(dataset)}; "
+            f"objective {self.objective}, set "
+            f"{self.set}{masked}, trace bound C = {shown}, smallest eigenvalue "
+            f"ρ = {self.min_eigenvalue:g}"
+            + ("" if self.constraints is None else ", and linear constraints")
+        )
+
+    def _describe_draw(self, dataset: Dataset) -> str:
+        n_learned = len(self.samples(dataset))
+        all_learned = n_learned == len(dataset.labels)
+        return "" if all_learned else f", {n_learned} of them drawn to learn from"
+
+    def _describe_metrics(self, dataset: Dataset) -> str:
+        classes = dataset.classes
+        if len(classes) == 2:
+            positive = self.positive or classes[1]
+            return f"class {positive} against class {classes[classes[0] == positive]}"
+        if self.positive is not None:
+            return f"class {self.positive} against the rest"
+        return f"each of {len(classes)} classes against the rest"
+
+
+def refuse_many_classes(dataset: Dataset, most: int) -> None:
+    """Refuse labels of more values than that, which look like no classes."""
+    n_classes = len(dataset.classes)
+    if n_classes <= most:
+        return
+    are_numbers = all(math.isfinite(float_or_nan(name)) for name in dataset.classes)
+    kind = "numbers, a target of regression as it seems" if are_numbers else "different texts"
+    raise InvalidInputError(
+        f"the labels of {dataset.name} are {n_classes} {kind}; name the column of the classes "
+        f"(of a CSV file) by --label, one class by --positive, or, to learn all of them, "
+        f"pass --max-classes {n_classes}"
+    )
+
+
+def solve_task(
+    path: Path, dataset: Dataset, options: ProblemOptions, positive: str, method: Method
+) -> dict[str, Any]:
+    """Solve the problem of a class, save the result, and return its figures as plain values."""
+    forget_peak_memory()
+    result = solve(options.problem(dataset, positive), method)
+    result.save(path)
+    return {**figures(result), "peak_memory": peak_memory()}
+
+
+def figures(result: Result) -> dict[str, Any]:
+    """Return what a row has of a result, as plain values."""
+    feasible_set, trace = result.feasible_set, result.trace
+    smallest, gap = result.lambda_min, result.relative_gap
+    threshold = edge_threshold(feasible_set.trace_bound, result.n_features)
+    return {
+        "objective_start": trace[0].objective,
+        **{name: getattr(result, name) for name in _FIGURES},
+        "relative_gap": gap if gap is not None and math.isfinite(gap) else None,
+        "lambda_min": smallest,
+        "eigenvalue_slack": None if smallest is None else smallest - feasible_set.min_eigenvalue,
+        "edges": n_edges(result.block, threshold),
+        "trace_bound": feasible_set.trace_bound,
+        **{name: float(np.nansum(trace.column(name))) for name in TIMES},
+    }
+
+
+def _rows_hash(rows: ConstraintsOf) -> str:
+    assert isinstance(rows, LinearConstraints)
+    digest = hashlib.sha256(json.dumps(rows.labels).encode())
+    for array in (rows.matrices.toarray(), rows.bounds, rows.is_equality, rows.norms, rows.owners):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def mask_text(mask: EdgeMask) -> str:
+    """Return what tells a mask of edges from another one."""
+    digest = hashlib.sha256(json.dumps(mask.record()).encode()).hexdigest()
+    return f"{len(mask)} pairs, SHA-256 {digest}"
+
+
+def check_takes_edges(name: str) -> None:
+    """Refuse a kind of set that has no mask of edges."""
+    kinds: dict[str, Any] = SETS
+    masked = [kind for kind in kinds if "edges" in {field.name for field in fields(kinds[kind])}]
+    if name not in masked:
+        raise InvalidInputError(f"edges go with the sets {', '.join(masked)}, and not with {name}")

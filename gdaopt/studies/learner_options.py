@@ -1,0 +1,227 @@
+"""What ``gdaopt learn`` learns: one metric for all classes, or one for each class against the rest.
+
+Each is the fit of a `gdaopt.MetricLearner`, or of a `gdaopt.MetricLearnerCV`, to a `Dataset`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from gdaopt.datasets import Dataset
+from gdaopt.datasets.numbers import float_or_nan
+from gdaopt.errors import InvalidInputError
+from gdaopt.estimators import MetricLearner, MetricLearnerCV
+from gdaopt.estimators.draws import stratified_sample
+from gdaopt.estimators.metric_learner import DEFAULT_OBJECTIVE
+from gdaopt.linalg.samples import is_sparse
+from gdaopt.methods import Method
+from gdaopt.methods.solve import make_method
+from gdaopt.objectives import OBJECTIVES
+from gdaopt.scaling import SCALES, TRACE_BOUNDS
+from gdaopt.sets import SETS, EdgeMask
+from gdaopt.studies.class_problems import check_takes_edges, mask_text, refuse_many_classes
+from gdaopt.support.validation import check_instance, check_name, integer, number, store_checked
+
+ALL_CLASSES = "all classes"
+"""What the one metric for all classes is called, where others are named after their class."""
+
+SEARCHED = (DEFAULT_OBJECTIVE, "nca", "none")
+"""The objectives that a search compares."""
+
+OF_THE_PAPER: dict[str, Any] = {"scale": "unit", "trace_bound": "K", "min_eigenvalue": 1e-6}
+"""What the paper's problem, of the objective "glr" for one class against the rest, goes with.
+
+The tolerance is that of the method then.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnerOptions:
+    """Options of ``gdaopt learn``, which explains them; None where nothing is asked for."""
+
+    objective: str | None = None
+    metrics: str = "graph"
+    scale: str | None = None
+    trace_bound: str | float | None = None
+    min_eigenvalue: float | None = None
+    method: str | None = None
+    solver: str | None = None
+    edge_floor: float | None = None
+    edges: Sequence[tuple[str, str]] | None = None
+    tolerance: float | None = None
+    time_limit: float | None = None
+    max_samples: int | None = None  # None: all
+    search: bool = False
+    one_against_rest: bool = False
+    positive: str | None = None
+    max_classes: int = 20
+
+    def __post_init__(self) -> None:
+        if self.objective is not None:
+            check_name("objective", self.objective, OBJECTIVES)
+        check_name("kind of metrics", self.metrics, SETS)
+        if self.edges is not None:
+            check_takes_edges(self.metrics)
+        if self.scale is not None:
+            check_name("scale", self.scale, SCALES)
+        if isinstance(self.trace_bound, str):
+            check_name("trace bound (or a number):", self.trace_bound, TRACE_BOUNDS)
+        else:
+            store_checked(self, number, "trace_bound", above=0)
+        store_checked(self, number, "min_eigenvalue", "edge_floor", "tolerance", at_least=0)
+        store_checked(self, number, "time_limit", above=0)
+        store_checked(self, integer, "max_samples", "max_classes", at_least=2)
+        if self.positive is not None:
+            check_instance("positive", self.positive, str)
+        if self.search and (self.has_class_metrics or self.trace_bound is not None):
+            other = "--trace-bound" if self.trace_bound is not None else "--one-against-rest"
+            raise InvalidInputError(
+                f"--search chooses among metrics for all classes, and their trace bounds; leave "
+                f"{other} out, or --search"
+            )
+        self.make_method()  # refuses here what it would refuse later
+
+    @property
+    def has_class_metrics(self) -> bool:
+        """Whether each metric is one of a class against the rest."""
+        return self.one_against_rest or self.positive is not None
+
+    @property
+    def chosen_objective(self) -> str:
+        """The objective; of a search the first of those that it compares."""
+        if self.objective is not None:
+            return self.objective
+        # MCML would pull "the rest" together across the class.
+        return "glr" if self.has_class_metrics else DEFAULT_OBJECTIVE
+
+    def make_method(self) -> Method:
+        """Return the method of the fits; refuse options that it does not have."""
+        options = {"solver": self.solver, "edge_floor": self.edge_floor}
+        named = {name: value for name, value in options.items() if value is not None}
+        return make_method(self.method, **named)
+
+    def metric_names(self, dataset: Dataset) -> tuple[str, ...]:
+        """Return what the metrics are called: the classes against the rest, or `ALL_CLASSES`.
+
+        Two classes have one metric, that of the second one.
+        """
+        classes = dataset.classes
+        if self.positive is not None:
+            check_name("class", self.positive, classes)
+            return (self.positive,)
+        if self.one_against_rest:
+            refuse_many_classes(dataset, self.max_classes)
+            return classes[1:] if len(classes) == 2 else classes
+        values = [float_or_nan(name) for name in classes]
+        if all(math.isfinite(value) for value in values) and any(value % 1 for value in values):
+            refuse_many_classes(dataset, self.max_classes)
+        if self.metrics == "signed" and len(classes) > 2:
+            raise InvalidInputError(
+                f"--metrics signed follows the labels of two classes, and there are {len(classes)};"
+                " pass --one-against-rest, or --metrics sdd"
+            )
+        return (ALL_CLASSES,)
+
+    def make_learner(self) -> MetricLearner | MetricLearnerCV:
+        """Return the learner of each metric, or the search for one, not yet fitted."""
+        learner = self.make_base_learner()
+        if not self.search:
+            learner.set_params(time_limit=self.time_limit)
+            return learner
+        objectives = SEARCHED if self.objective is None else (self.objective, "none")
+        # Without a learner of one's own the search chooses the tolerance of its last fit.
+        is_default = learner.get_params() == MetricLearner(max_samples=None).get_params()
+        return MetricLearnerCV(
+            None if is_default else learner, objectives=objectives, time_limit=self.time_limit
+        )
+
+    def make_base_learner(self) -> MetricLearner:
+        """Return the learner of each metric, or of all fits of a search, without a time limit."""
+        method = self.make_method()
+        defaults: dict[str, Any] = {}
+        if self.has_class_metrics and self.chosen_objective == "glr":
+            defaults = OF_THE_PAPER | {"tolerance": method.tolerance}
+        asked = {
+            "scale": self.scale,
+            "trace_bound": self.trace_bound,
+            "min_eigenvalue": self.min_eigenvalue,
+            "edges": self.edges,
+            "edge_floor": self.edge_floor,
+            "solver": self.solver,
+            "tolerance": self.tolerance,
+        }
+        options = defaults | {name: value for name, value in asked.items() if value is not None}
+        return MetricLearner(
+            self.chosen_objective,
+            metrics=self.metrics,
+            method=method.name,
+            max_samples=None,
+            **options,
+        )
+
+    def draw(self, dataset: Dataset, most: int | None = None) -> Dataset:
+        """Return the samples to learn from, in the proportions of the classes; always the same."""
+        limits = [limit for limit in (most, self.max_samples) if limit is not None]
+        if not limits or len(dataset.labels) <= min(limits):
+            return dataset
+        codes = np.unique(dataset.labels, return_inverse=True)[1]
+        rows = stratified_sample(codes, min(limits), seed=0)
+        return replace(dataset, features=dataset.features[rows], labels=dataset.labels[rows])
+
+    def record(self, dataset: Dataset) -> dict[str, Any]:
+        """Return what is learned as plain values, equal for the same metrics alone."""
+        base = self.make_base_learner()
+        n_samples = len(dataset.labels)
+        edges = EdgeMask.of(self.edges, dataset.feature_names) if self.edges is not None else None
+        return {
+            "dataset": dataset.name,
+            "data_sha256": dataset.sha256,
+            "features": list(dataset.feature_names),
+            "classes": list(self.metric_names(dataset)),
+            "objective": self.chosen_objective,
+            "search": self.search,
+            "set": self.metrics,
+            **({} if edges is None else {"edges": mask_text(edges)}),
+            **{name: getattr(base, name) for name in ("scale", "trace_bound", "min_eigenvalue")},
+            **{name: getattr(base, name) for name in ("edge_floor", "method", "tolerance")},
+            "solver": self.make_method().solver_name,
+            "time_limit": self.time_limit,
+            "samples": min(self.max_samples or n_samples, n_samples),
+        }
+
+    def outline(self, dataset: Dataset) -> str:
+        """Return how much there is to learn from, and what is learned, in a few words."""
+        self.metric_names(dataset)  # refuses what is no class
+        n_samples, classes = len(dataset.labels), dataset.classes
+        n_learned = min(self.max_samples or n_samples, n_samples)
+        drawn = "" if n_learned == n_samples else f", {n_learned} of them drawn to learn from"
+        if self.positive is not None:
+            what = f"a metric is learned for class {self.positive} against the rest"
+        elif self.one_against_rest:
+            what = f"a metric is learned for each of {len(classes)} classes against the rest"
+        else:
+            what = f"one metric is learned for all {len(classes)} classes"
+        if self.search:
+            what += ", after a search for the best learner"
+        return f"{n_samples} samples{drawn}, {len(dataset.feature_names)} features; {what}"
+
+
+def as_frame(dataset: Dataset) -> Any:
+    """Return samples with the names of their features; sparse ones without."""
+    if is_sparse(dataset.features):
+        return dataset.features
+    return pd.DataFrame(dataset.features, columns=list(dataset.feature_names))
+
+
+def labels_of(dataset: Dataset, name: str) -> npt.NDArray[np.str_]:
+    """Return the labels that a metric is learned from, given what it is called."""
+    if name == ALL_CLASSES:
+        return dataset.labels
+    return np.where(dataset.labels == name, name, f"not {name}")
