@@ -42,7 +42,7 @@ MODULES = (
 EXEMPT: dict[str, str] = {
     name: why
     for why, names in {
-        "what the package returns": "Certificate Result methods.State linalg.Alignment "
+        "what the package returns": "Result methods.State linalg.Alignment "
         "estimators.MetricGraph bench.RecordedProgram",
         "an abstract class: its subclasses are walked": "methods.AlignedMethod methods.Method "
         "methods.ProgramMethod methods.steps.Step "

@@ -30,6 +30,7 @@ def index() -> dict[str, object]:
         ("license", "about"),
         ("positive definite", "start"),
         ("csv", "tables"),
+        ("gallery", "made_gallery/index"),
         ("threads", "solvers"),
         ("slow progress", "methods"),
         ("licence", "about"),
