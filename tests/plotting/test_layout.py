@@ -105,8 +105,8 @@ PICTURES: dict[str, tuple[Callable[[Any], Any], tuple[int, int], float]] = {
 """What draws on axes, how many of these it takes, and height over width of the figure."""
 
 
-EACH = [name.replace("_", "-") for name in plotting.__all__]
-"""The pictures of `PICTURES` that show what each function draws."""
+EACH = [name.replace("_", "-") for name in plotting.__all__ if name != "animate"]
+"""The pictures of `PICTURES` that show what each function draws; `animate` makes files of these."""
 
 
 @pytest.mark.parametrize("width", WIDTHS)
