@@ -52,8 +52,7 @@ from experiments.pages import Experiment, MeasuredRow, MeasuredRows, Page, heade
 from experiments.search import SHAPES, pure_noise
 from gdaopt.estimators.cross_validated import path_fits
 from gdaopt.estimators.draws import stratified_sample
-from gdaopt.estimators.neighbors import shares_of_own_class
-from gdaopt.estimators.racing import Race, chance, means
+from gdaopt.estimators.racing import Race, chance, means, shares_of_own_class
 from gdaopt.support.validation import FloatArray
 
 SEEDS = range(4)

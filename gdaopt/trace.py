@@ -183,7 +183,7 @@ class TraceRow(ShownAsTable):
         lambda moment: moment.seconds,
         is_printed=True,
     )
-    own: Mapping[str, float | None] = field(default_factory=dict, hash=False)
+    user_columns: Mapping[str, float | None] = field(default_factory=dict, hash=False)
     """What the functions of ``trace_columns`` returned, by the names of their columns."""
 
 
@@ -196,7 +196,7 @@ COLUMNS: dict[str, Column] = {
         each.metadata["is_printed"],
     )
     for each in fields(TraceRow)
-    if each.name != "own"
+    if each.name != "user_columns"
 }
 """The columns that every trace has, by their names, in order."""
 
@@ -212,7 +212,7 @@ def relative_gap(objective: float, lower_bound: float) -> float:
 
 
 _ARRAY_TYPES: dict[str, type] = {"str": np.str_, "int": np.int64}  # others are float64
-_OWN = "own/"  # begins the names of the user's columns among arrays
+_USER = "user/"  # begins the names of the user's columns among arrays
 _NEEDED = ("iteration", "round", "phase", "objective", "seconds")  # in each file
 _PRINTED = tuple(name for name, column in COLUMNS.items() if column.is_printed)
 _FIRST, _LAST = 5, 5  # rows in print
@@ -279,7 +279,7 @@ class Trace:
 
     def _header(self) -> tuple[str, ...]:
         """Return the names of the columns that are printed."""
-        return (*_PRINTED, *self._own())
+        return (*_PRINTED, *self._user_columns())
 
     def _title(self) -> str:
         return f"trace of {len(self)} rows (to_pandas() gives all rows and columns)"
@@ -289,7 +289,7 @@ class Trace:
         cells = [
             (
                 *(number_text(getattr(row, name)) for name in _PRINTED),
-                *(number_text(value) for value in row.own.values()),
+                *(number_text(value) for value in row.user_columns.values()),
             )
             for row in self.rows
         ]
@@ -297,20 +297,20 @@ class Trace:
             return cells
         return [*cells[:_FIRST], ("…",) * len(self._header()), *cells[-_LAST:]]
 
-    def _own(self) -> tuple[str, ...]:
+    def _user_columns(self) -> tuple[str, ...]:
         """Return the names of the user's columns."""
-        return tuple(self.rows[0].own) if self.rows else ()
+        return tuple(self.rows[0].user_columns) if self.rows else ()
 
     def columns(self) -> tuple[str, ...]:
         """Return the names of the columns, in order, the user's own last."""
-        return (*COLUMNS, *self._own())
+        return (*COLUMNS, *self._user_columns())
 
     def column(self, name: str) -> np.ndarray:
         """Return a column as an array of text, whole numbers, or float64 with NaN for None."""
         check_name("trace column", name, self.columns())
-        is_own = name not in COLUMNS
-        values = [row.own[name] if is_own else getattr(row, name) for row in self.rows]
-        kind = np.float64 if is_own else _ARRAY_TYPES.get(COLUMNS[name].type, np.float64)
+        is_of_user = name not in COLUMNS
+        values = [row.user_columns[name] if is_of_user else getattr(row, name) for row in self.rows]
+        kind = np.float64 if is_of_user else _ARRAY_TYPES.get(COLUMNS[name].type, np.float64)
         if None in values:
             values = [np.nan if value is None else value for value in values]
             kind = np.float64
@@ -337,7 +337,7 @@ class Trace:
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return all of the trace as arrays for `from_arrays`."""
         arrays = {name: self.column(name) for name in COLUMNS}
-        arrays |= {f"{_OWN}{name}": self.column(name) for name in self._own()}
+        arrays |= {f"{_USER}{name}": self.column(name) for name in self._user_columns()}
         for name, array in list(arrays.items()):
             is_whole = name in COLUMNS and COLUMNS[name].type == "int"
             if is_whole and array.dtype.kind == "f":  # an older file lacked it
@@ -355,15 +355,15 @@ class Trace:
         """
         _check_arrays(arrays)
         columns = {name: _values(name, arrays[name]) for name in COLUMNS if name in arrays}
-        own = {
-            name.removeprefix(_OWN): _values(name, array)
+        user_columns = {
+            name.removeprefix(_USER): _values(name, array)
             for name, array in arrays.items()
-            if name.startswith(_OWN)
+            if name.startswith(_USER)
         }
         rows = tuple(
             TraceRow(
                 **{name: values[number] for name, values in columns.items()},
-                own={name: values[number] for name, values in own.items()},
+                user_columns={name: values[number] for name, values in user_columns.items()},
             )
             for number in range(len(columns["objective"]))
         )
@@ -384,8 +384,8 @@ def _check_arrays(arrays: Mapping[str, np.ndarray]) -> None:
     """Refuse arrays of other kinds than theirs, and of other lengths than each other."""
     n_rows = len(np.atleast_1d(arrays["objective"]))
     size = arrays["left_ends"].shape[-1]
-    own = [name for name in arrays if name.startswith(_OWN)]
-    shapes: dict[str, tuple[int, ...]] = dict.fromkeys([*COLUMNS, *own], (n_rows,))
+    users = [name for name in arrays if name.startswith(_USER)]
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys([*COLUMNS, *users], (n_rows,))
     shapes |= {"left_ends": (n_rows, size), "iterates": (n_rows, size, size)}
     if "multipliers" in arrays:
         shapes["multipliers"] = (n_rows, *arrays["multipliers"].shape[1:2])

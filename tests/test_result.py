@@ -634,7 +634,7 @@ def test_columns_of_ones_own(tmp_path: Path) -> None:
     trace = gda.Result.load(run.save(tmp_path / "run")).trace
     assert trace == run.trace
     assert trace.columns() == (*COLUMNS, *functions)
-    assert trace[0].own["γ, if any"] is None
+    assert trace[0].user_columns["γ, if any"] is None
     assert trace.iterates is not None
     edges = [np.count_nonzero(np.triu(metric, 1)) for metric in trace.iterates]
     assert trace.column("edges").tolist() == edges == trace.to_pandas()["edges"].tolist()

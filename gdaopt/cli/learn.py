@@ -224,7 +224,8 @@ def learn(
             except InvalidInputError as error:
                 parts.append(learned_report.Part("How good it is", [f"Not measured: {error}"]))
             else:
-                how = learned_report.describe_folds(len(dataset.labels))
+                n_folds = len(importance.folds)
+                how = learned_report.describe_folds(len(dataset.labels), n_folds)
                 parts.append(learned_report.describe_judgement(judgement, how, search))
                 numbers["accuracy"] = judgement.record()
         if test is not None:

@@ -36,8 +36,7 @@ from gdaopt.estimators.metric_learner import (
     ObjectiveName,
     Weights,
 )
-from gdaopt.estimators.neighbors import shares_of_own_class
-from gdaopt.estimators.racing import Race, chance, means
+from gdaopt.estimators.racing import Race, chance, means, shares_of_own_class
 from gdaopt.estimators.solving import warn_of_result
 from gdaopt.objectives import OBJECTIVES
 from gdaopt.problem import MetricProblem

@@ -5,11 +5,15 @@ Candidates are compared on the same samples: all standard errors are those of pa
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
+from sklearn.neighbors import NearestNeighbors
 
 from gdaopt.support.validation import FloatArray
 
+_NEIGHBORS = 5
 _BOOTSTRAPS = 400
 _ROUND_OFF = 1e-12  # scores that differ by less count as equal
 
@@ -101,3 +105,13 @@ def chance(gains: FloatArray) -> float:
     np.divide(times @ np.nan_to_num(gains).T, counts, out=means_drawn, where=counts > 0)
     largest = ((means_drawn - mean) / error).max(axis=1)
     return float((largest >= (mean / error).max()).mean())
+
+
+def shares_of_own_class(
+    X: Any, y: npt.NDArray[Any], queries: Any, answers: npt.NDArray[Any]
+) -> FloatArray:
+    """Return the share of each query's 5 nearest samples that are of its class."""
+    search = NearestNeighbors(n_neighbors=min(_NEIGHBORS, len(y)), algorithm="brute").fit(X)
+    nearest = search.kneighbors(queries, return_distance=False)
+    shares: FloatArray = (y[nearest] == answers[:, None]).mean(axis=1)
+    return shares

@@ -140,13 +140,13 @@ class DiscPrograms:
         squares = v**2 / (v @ v)
         form = csr_array(squares[None, :]) @ left_ends
         if spread == 1:
-            optimum, own = self.minimize(form), np.zeros(self.n_nodes)
+            optimum, of_nodes = self.minimize(form), np.zeros(self.n_nodes)
         else:
             price = csr_array((1 - spread) * squares[None, :])
             short = left_ends.with_variables(eye_array(self.n_nodes))
             optimum = self.minimize(stack([short, form.with_variables(price)]))
-            own = optimum.multipliers[:-1]
-        return replace(optimum, multipliers=own + optimum.multipliers[-1] * squares)
+            of_nodes = optimum.multipliers[:-1]
+        return replace(optimum, multipliers=of_nodes + optimum.multipliers[-1] * squares)
 
     def bound_below(self, d: FloatArray) -> Optimum:
         """Return the optimum over all points with ``d'DF(x)Dd ≥ 0``; its value may be -∞."""

@@ -89,7 +89,10 @@ class Tracer(Listener):
         )
         row = TraceRow(
             **{name: column.measure(moment) for name, column in COLUMNS.items()},
-            own={name: _measure_column(name, of, state) for name, of in self._columns.items()},
+            user_columns={
+                name: _measure_column(name, function, state)
+                for name, function in self._columns.items()
+            },
         )
         self._timings.clear()
         multipliers = proof.multipliers

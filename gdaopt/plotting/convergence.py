@@ -217,7 +217,7 @@ def _draw(
             _draw_band(ax, times, band, curve.style)
             drawn += band
     if any(len(curve.runs) > 1 for curve in curves):
-        handles[_said(quantiles)] = _swatch()
+        handles[_describe_bands(quantiles)] = _swatch()
     if name == "objective" and lower_bounds:
         handles |= _draw_bounds(ax, curves, column, quantiles)
     else:
@@ -257,7 +257,7 @@ def _draw_band(
     )
 
 
-def _said(quantiles: tuple[float, float]) -> str:
+def _describe_bands(quantiles: tuple[float, float]) -> str:
     """Return what the legend says of bands."""
     low, high = (f"{100 * quantile:g}" for quantile in quantiles)
     return f"median, {low} to {high} % of repeats"
@@ -287,9 +287,9 @@ def _draw_levels(ax: Axes, curves: Sequence[Curve], quantity: Quantity) -> dict[
     for problem, colours in of_problem.items():
         name, value = ("", math.nan) if quantity.level is None else quantity.level(problem)
         if np.isfinite(value):
-            own = colours.pop() if is_of_problems else ink(MUTED)
-            ax.axhline(value, color=own, linestyle="--", label=f"_{name}")
-            handles[name] = Line2D([], [], color=own, linestyle="--")
+            colour = colours.pop() if is_of_problems else ink(MUTED)
+            ax.axhline(value, color=colour, linestyle="--", label=f"_{name}")
+            handles[name] = Line2D([], [], color=colour, linestyle="--")
     return handles
 
 

@@ -51,24 +51,27 @@ class Curve:
         missing: float = math.nan,
     ) -> Sample:
         """Return the points to draw: of a run its own, of repeats median and quantiles."""
-        each = [(run.column(time), values(run, problem)) for run, problem in self.runs]
-        if len(each) == 1:
-            ((times, alone),) = each
-            is_shown = np.isfinite(alone)
-            return Sample(times[is_shown], alone[is_shown], None)
-        filled = [(times, np.where(np.isfinite(own), own, missing)) for times, own in each]
-        each = [(times[np.isfinite(own)], own[np.isfinite(own)]) for times, own in filled]
-        each = [run for run in each if len(run[0])]
-        if not each:
+        is_alone = len(self.runs) == 1
+        repeats: list[tuple[FloatArray, FloatArray]] = []
+        for run, problem in self.runs:
+            times, heights = run.column(time), values(run, problem)
+            if not is_alone:
+                heights = np.where(np.isfinite(heights), heights, missing)
+            is_shown = np.isfinite(heights)
+            if is_alone or is_shown.any():
+                repeats.append((times[is_shown], heights[is_shown]))
+        if is_alone:
+            return Sample(*repeats[0], None)
+        if not repeats:
             return Sample(np.empty(0), np.empty(0), None)
-        grid = np.unique(np.concatenate([times for times, _ in each]))
-        grid = grid[grid >= max(times[0] for times, _ in each)]
-        at = [own[np.searchsorted(times, grid, side="right") - 1] for times, own in each]
+        grid = np.unique(np.concatenate([times for times, _ in repeats]))
+        grid = grid[grid >= max(times[0] for times, _ in repeats)]
+        at = [heights[np.searchsorted(times, grid, side="right") - 1] for times, heights in repeats]
         low, middle, high = np.quantile(at, (quantiles[0], 0.5, quantiles[1]), axis=0)
         if missing == 0:  # it is too small to be drawn
             low = np.where(low > 0, low, np.min(middle[middle > 0], initial=high.max()))
             is_shown = middle > 0
-            grid, low, middle, high = (each[is_shown] for each in (grid, low, middle, high))
+            grid, low, middle, high = (line[is_shown] for line in (grid, low, middle, high))
         return Sample(grid, middle, (low, high))
 
 
@@ -120,13 +123,13 @@ def _labels(
     labels: dict[str, list[Hashable]] = {}
     for name, label in pairs:
         n_repeats = len(named[str(name)])
-        own = list(label) if isinstance(label, list) else [label] * n_repeats
-        if len(own) != n_repeats or not all(isinstance(one, Hashable) for one in own):
+        each = list(label) if isinstance(label, list) else [label] * n_repeats
+        if len(each) != n_repeats or not all(isinstance(one, Hashable) for one in each):
             raise InvalidInputError(
                 f"problems must have a label, such as a text, or a list of {n_repeats} labels for "
                 f"{shortened(name)}, got {shortened(label)}"
             )
-        labels[str(name)] = own
+        labels[str(name)] = each
     return {name: labels[name] for name in named}
 
 
@@ -139,7 +142,7 @@ def _looks(
     """Return colour, marker and line style of each curve."""
     if color_by is not None:
         check_name("color_by", color_by, _WAYS)
-    problems: list[Hashable] = [tuple(dict.fromkeys(own)) for own in labels.values()]
+    problems: list[Hashable] = [tuple(dict.fromkeys(each)) for each in labels.values()]
     numbers = list(range(len(named)))
     by_colour: Sequence[Hashable] = numbers
     by_line: Sequence[Hashable] = numbers

@@ -75,12 +75,8 @@ class ProblemOptions:
             check_takes_edges(self.set)
 
     def classes(self, dataset: Dataset) -> tuple[str, ...]:
-        """Return the classes to learn; of two only the second, as the first is the same problem."""
-        if self.positive is None:
-            refuse_many_classes(dataset, self.max_classes)
-            return dataset.classes[1:] if len(dataset.classes) == 2 else dataset.classes
-        check_name("class", self.positive, dataset.classes)
-        return (self.positive,)
+        """Return the classes to learn."""
+        return classes_against_rest(dataset, self.positive, self.max_classes)
 
     def problem(self, dataset: Dataset, positive: str) -> MetricProblem:
         """Return the problem of one class."""
@@ -107,14 +103,7 @@ class ProblemOptions:
 
     def samples(self, dataset: Dataset) -> npt.NDArray[np.intp]:
         """Return the samples to learn from, ascending."""
-        n_samples = len(dataset.labels)
-        if self.max_samples is None or n_samples <= self.max_samples:
-            return np.arange(n_samples)
-        # On demand: scikit-learn is slow to import
-        from gdaopt.estimators.draws import stratified_sample
-
-        codes = np.unique(dataset.labels, return_inverse=True)[1]
-        return stratified_sample(codes, self.max_samples, seed=0)
+        return draw_samples(dataset, self.max_samples)
 
     def mask(self, dataset: Dataset) -> EdgeMask:
         """Return the pairs that may have an edge, by the numbers of the features."""
@@ -181,6 +170,33 @@ class ProblemOptions:
         if self.positive is not None:
             return f"class {self.positive} against the rest"
         return f"each of {len(classes)} classes against the rest"
+
+
+def classes_against_rest(dataset: Dataset, positive: str | None, most: int) -> tuple[str, ...]:
+    """Return the classes to learn against the rest: one, or all, if they are not too many.
+
+    Of two it is only the second, because the first is the same problem.
+    """
+    if positive is None:
+        refuse_many_classes(dataset, most)
+        return dataset.classes[1:] if len(dataset.classes) == 2 else dataset.classes
+    check_name("class", positive, dataset.classes)
+    return (positive,)
+
+
+def draw_samples(dataset: Dataset, most: int | None) -> npt.NDArray[np.intp]:
+    """Return so many samples at most, ascending, in the proportions of the classes.
+
+    They are always the same; None stands for all.
+    """
+    n_samples = len(dataset.labels)
+    if most is None or n_samples <= most:
+        return np.arange(n_samples)
+    # On demand: scikit-learn is slow to import
+    from gdaopt.estimators.draws import stratified_sample
+
+    codes = np.unique(dataset.labels, return_inverse=True)[1]
+    return stratified_sample(codes, most, seed=0)
 
 
 def refuse_many_classes(dataset: Dataset, most: int) -> None:

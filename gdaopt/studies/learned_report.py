@@ -17,12 +17,11 @@ from gdaopt.methods import METHODS, Certified
 from gdaopt.result import Result
 from gdaopt.status import ENDS
 from gdaopt.studies.importance import Importance
-from gdaopt.studies.measuring import FOLDS, MOST_LEARNED, NEIGHBORS, Judgement
+from gdaopt.studies.measuring import MOST_LEARNED, NEIGHBORS, Judgement
 from gdaopt.support.text import html_table, percent, plain
 from gdaopt.trace import relative_gap
 
-_FEW = 10  # rows of a ranking on a terminal
-_MANY = 60  # and on a page
+_MOST_ROWS = 60  # of a ranking
 _ALIKE = 1e-6  # shares of features that differ by less are as without learning
 _LARGE = 1e-2
 """An objective that is above its bound by a larger share makes another method worth a word."""
@@ -85,10 +84,13 @@ def describe_judgement(judgement: Judgement, what: str, searched: bool) -> Part:
     return Part("How good it is", sentences, [Table(header, rows), confusion])
 
 
-def describe_folds(n_samples: int) -> str:
+def describe_folds(n_samples: int, n_folds: int) -> str:
     """Return how a cross-validation was made."""
-    few = f" from {MOST_LEARNED} samples" if n_samples * (FOLDS - 1) > MOST_LEARNED * FOLDS else ""
-    return f"{FOLDS}-fold cross-validation, in which metrics are learned{few} without those judged"
+    is_drawn = n_samples * (n_folds - 1) > MOST_LEARNED * n_folds
+    few = f" from {MOST_LEARNED} samples" if is_drawn else ""
+    return (
+        f"{n_folds}-fold cross-validation, in which metrics are learned{few} without those judged"
+    )
 
 
 def _points(share: float, error: float) -> str:
@@ -136,7 +138,7 @@ def describe_importance(importance: Importance) -> Part:
     tables = []
     for what, ranking in (("feature", importance.of_features), ("edge", importance.of_edges)):
         header = (what, "share", *(("in the folds",) if has_folds else ()))
-        rows = [line[: len(header)] for line in ranking.lines(_MANY)]
+        rows = [line[: len(header)] for line in ranking.lines(_MOST_ROWS)]
         if rows:
             tables.append(Table(header, rows))
     sentence = (

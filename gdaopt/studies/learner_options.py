@@ -18,7 +18,6 @@ from gdaopt.datasets import Dataset
 from gdaopt.datasets.numbers import float_or_nan
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators import MetricLearner, MetricLearnerCV
-from gdaopt.estimators.draws import stratified_sample
 from gdaopt.estimators.metric_learner import DEFAULT_OBJECTIVE
 from gdaopt.linalg.samples import is_sparse
 from gdaopt.methods import Method
@@ -26,7 +25,13 @@ from gdaopt.methods.solve import make_method
 from gdaopt.objectives import OBJECTIVES
 from gdaopt.scaling import SCALES, TRACE_BOUNDS
 from gdaopt.sets import SETS, EdgeMask
-from gdaopt.studies.class_problems import check_takes_edges, mask_text, refuse_many_classes
+from gdaopt.studies.class_problems import (
+    check_takes_edges,
+    classes_against_rest,
+    draw_samples,
+    mask_text,
+    refuse_many_classes,
+)
 from gdaopt.support.validation import check_instance, check_name, integer, number, store_checked
 
 ALL_CLASSES = "all classes"
@@ -113,12 +118,8 @@ class LearnerOptions:
         Two classes have one metric, that of the second one.
         """
         classes = dataset.classes
-        if self.positive is not None:
-            check_name("class", self.positive, classes)
-            return (self.positive,)
-        if self.one_against_rest:
-            refuse_many_classes(dataset, self.max_classes)
-            return classes[1:] if len(classes) == 2 else classes
+        if self.has_class_metrics:
+            return classes_against_rest(dataset, self.positive, self.max_classes)
         values = [float_or_nan(name) for name in classes]
         if all(math.isfinite(value) for value in values) and any(value % 1 for value in values):
             refuse_many_classes(dataset, self.max_classes)
@@ -169,10 +170,7 @@ class LearnerOptions:
     def draw(self, dataset: Dataset, most: int | None = None) -> Dataset:
         """Return the samples to learn from, in the proportions of the classes; always the same."""
         limits = [limit for limit in (most, self.max_samples) if limit is not None]
-        if not limits or len(dataset.labels) <= min(limits):
-            return dataset
-        codes = np.unique(dataset.labels, return_inverse=True)[1]
-        rows = stratified_sample(codes, min(limits), seed=0)
+        rows = draw_samples(dataset, min(limits, default=None))
         return replace(dataset, features=dataset.features[rows], labels=dataset.labels[rows])
 
     def record(self, dataset: Dataset) -> dict[str, Any]:

@@ -153,10 +153,11 @@ class Judgement:
         """For each class how many samples it has, and the shares that are right."""
         shares = {}
         for name in self.classes:
-            own = self.truth == name
-            if own.any():
-                right = [float((found[own] == name).mean()) for found in (self.learned, self.plain)]
-                shares[name] = (int(own.sum()), right[0], right[1])
+            is_of_class = self.truth == name
+            if is_of_class.any():
+                learned = float((self.learned[is_of_class] == name).mean())
+                plain = float((self.plain[is_of_class] == name).mean())
+                shares[name] = (int(is_of_class.sum()), learned, plain)
         return shares
 
     @cached_property
@@ -164,9 +165,9 @@ class Judgement:
         """How many samples of each class (rows) get which class (columns) under the metrics."""
         counts = np.zeros((len(self.classes),) * 2, dtype=np.intp)
         places = {name: place for place, name in enumerate(self.classes)}
-        for own, found in zip(self.truth.tolist(), self.learned.tolist(), strict=True):
-            if own in places:
-                counts[places[own], places[found]] += 1
+        for true, learned in zip(self.truth.tolist(), self.learned.tolist(), strict=True):
+            if true in places:
+                counts[places[true], places[learned]] += 1
         return counts
 
     def record(self) -> dict[str, Any]:

@@ -110,6 +110,14 @@ def test_a_class_of_one_sample_is_learned_from_and_not_judged(tmp_path: Path) ->
     assert np.trace(measured["confusion"]) == pytest.approx(22 * measured["learned"])
 
 
+def test_few_samples_of_a_class_make_fewer_folds_and_the_report_says_how_many(
+    tmp_path: Path,
+) -> None:
+    data = write_csv(tmp_path / "few.csv", [*"aaa", *"bbb"], 6)
+    said = run("learn", data, "--label", "kind", "--out", tmp_path / "out")
+    assert "(3-fold cross-validation" in " ".join(said.split())
+
+
 def test_a_file_to_test_by(tmp_path: Path) -> None:
     data = gda.datasets.load("iris")
     table = pd.DataFrame(data.features, columns=list(data.feature_names)).assign(kind=data.labels)
