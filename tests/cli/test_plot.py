@@ -75,7 +75,7 @@ def test_formats(tmp_path: Path, suffix: str) -> None:
 def test_many_features(tmp_path: Path) -> None:
     path, out = write_svmlight(tmp_path / "words.svm.gz", *sparse_words(60)), tmp_path / "out"
     learn(path, "--tolerance", 1e-3, "--out", out)
-    assert names(out) == files("2", samples="samples.svmlight")
+    assert names(out) == files("learned", samples="samples.svmlight")
     plot(out, "--out", tmp_path / "again")
     assert imread(tmp_path / "again" / "discs.png")[..., :3].std() > 0.02
 
