@@ -2,7 +2,7 @@
 
 A task is finished when its row is there. The row is written last and atomically, so that what is
 there after a crash is whole. The lock of a directory is one of the operating system, which ends
-with the process that holds it; a file beside it says who that is.
+with the process that holds it; a file beside it says who that is. The lock's empty file stays.
 """
 
 from __future__ import annotations
@@ -67,11 +67,10 @@ def sole_writer(path: str | os.PathLike[str], option: str = "--out") -> Iterator
             raise _cannot_write(folder, error, option) from error
         yield
     finally:
-        # Removed before the release: whoever waits for a lock that was removed opens a new one.
-        # Windows removes no open file; there the release does.
-        for name in (_HOLDER, _LOCK):
-            with suppress(OSError):
-                (folder / name).unlink()
+        # The lock's own file stays. One that waits may have opened it already, and if another file
+        # took its place, two processes would each hold one.
+        with suppress(OSError):
+            (folder / _HOLDER).unlink()
         lock.release()
 
 

@@ -83,8 +83,8 @@ def undisturbed(name: str) -> Undisturbed:
 
 
 def names(out: Path) -> set[str]:
-    """Return the names of all files, hidden ones too."""
-    return {str(path.relative_to(out)) for path in out.rglob("*")}
+    """Return the names of all files, hidden ones too, but not the lock's."""
+    return {str(path.relative_to(out)) for path in out.rglob("*")} - {".gdaopt.lock"}
 
 
 def tables(name: str, out: Path) -> dict[str, Any]:

@@ -53,7 +53,8 @@ def command(*arguments: object) -> list[str]:
 
 
 def names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
+    """Return the names of all files but the lock's, which some releases of its library remove."""
+    return {path.name for path in folder.iterdir()} - {".gdaopt.lock"}
 
 
 def files(*stems: str, samples: str = "samples.csv") -> set[str]:
@@ -88,7 +89,8 @@ def unmeasured(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    paths = [folder / name for name in names(folder)]
+    return {path.name: path.read_bytes() for path in paths if path.is_file()}
 
 
 def write_csv(path: Path, labels: list[str], n_samples: int = 24) -> Path:
