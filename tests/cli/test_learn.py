@@ -267,6 +267,8 @@ def test_rankings(iris: Path) -> None:
     joined = np.mean([-M[1, 2] / np.trace(M) for M in metrics.values()])
     assert edges["share"][0] == pytest.approx(joined)
     assert edges["least in folds"][0] <= edges["share"][0] * 1.1
+    for what, written in {"features": pd.read_csv(iris / "features.csv"), "edges": edges}.items():
+        pd.testing.assert_frame_equal(pd.DataFrame(record(iris)["rankings"][what]), written)
 
 
 def test_the_page_is_one_file(iris: Path) -> None:
