@@ -184,6 +184,14 @@ def test_it_says_what_it_does_from_the_start(
     assert names(tmp_path) == set()
 
 
+def test_it_says_how_far_a_run_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no line changes, in lines of their own, if there was no word for a while."""
+    monkeypatch.setattr("gdaopt.cli.learn._SILENCE", 0)
+    output = run("learn", "iris", "--out", tmp_path)
+    assert "learning all classes: round 1 step 1 objective" in output
+    assert "accuracy: fold 5 of 5: round 1 step 1 objective" in output
+
+
 @pytest.mark.slow
 def test_errors_go_to_stderr_in_one_line(tmp_path: Path) -> None:
     process = subprocess.run(
