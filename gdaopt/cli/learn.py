@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +16,7 @@ from gdaopt.cli.output import Output, last_words
 from gdaopt.datasets.remarks import remarks
 from gdaopt.errors import InvalidInputError
 from gdaopt.methods import METHODS
+from gdaopt.methods.run import watched
 from gdaopt.objectives import OBJECTIVES
 from gdaopt.scaling import SCALES, TRACE_BOUNDS
 from gdaopt.status import FAILURES
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from gdaopt.studies.learned_report import Part
 
 _MOST_ROWS = 10  # of a table; report.html has all
+_SILENCE = 20  # seconds without a word on a run, where there is no line that changes
 
 
 def learn(
@@ -181,8 +184,20 @@ def learn(
     with last_words(describe), output.progress() as progress:
         task = progress.add_task("")
 
+        doing, told = "", time.monotonic()
+
         def say(what: str) -> None:
+            nonlocal doing
+            doing = what
             progress.update(task, description=plain(what))
+
+        def watch(line: str) -> None:
+            nonlocal told
+            words = f"{doing}: {' '.join(line.split())}"
+            progress.update(task, description=plain(words))
+            if not output.is_terminal and time.monotonic() - told >= _SILENCE:
+                told = time.monotonic()
+                output.say(words)
 
         def show(name: str, row: Mapping[str, Any] | None) -> None:
             say(f"learning {name}")
@@ -213,14 +228,16 @@ def learn(
         )
         for key in study.done:
             output.print(plain(f"{study.label(key)}: there already"))
-        importance = study.learn(show)
+        with watched(watch):
+            importance = study.learn(show)
         rows = {name: row for name, (row, _) in study.runs.items()}
         results = [result for _, result in study.runs.values()]
         parts: list[Part] = []
         numbers: dict[str, Any] = {"accuracy": None, "test": None}
         if accuracy:
             try:
-                judgement, importance = study.measure(importance, say)
+                with watched(watch):
+                    judgement, importance = study.measure(importance, say)
             except InvalidInputError as error:
                 parts.append(learned_report.Part("How good it is", [f"Not measured: {error}"]))
             else:

@@ -28,6 +28,7 @@ from gdaopt.estimators.inputs import (
     check_classes,
     read_classes,
     read_weighted_samples,
+    warn_of_numbers,
 )
 from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.estimators.metric_learner import (
@@ -211,6 +212,8 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
         -----
         ConvergenceWarning, NothingLearnedWarning
             See `MetricLearner.fit`.
+        UserWarning
+            If the labels are over 20 different numbers that do not count classes.
         """
         passed = self._for_splitter(params)
         samples, labels, weights, has_weight = read_weighted_samples(self, X, y, sample_weight)
@@ -236,6 +239,7 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
         if self.verbose:
             print(f"learned from all samples: {self.result_.message}", flush=True)
         tolerance = self.learner_.tolerance
+        warn_of_numbers(self.classes_)
         warn_of_result(self, self.result_, tolerance, self.objective_, HELPFUL_OBJECTIVES)
         return self
 

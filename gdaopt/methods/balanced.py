@@ -283,7 +283,7 @@ def rounded_colors(
     weights = np.zeros((size + 1, size + 1))
     starts, stops = ends[: len(rows)], ends[len(rows) :]
     weights[starts, stops] = weights[stops, starts] = -metric[rows, columns]
-    heaviest = 1 + np.abs(weights).sum()
+    heaviest = 2 * np.abs(weights).sum()
     weights[size, :size] = weights[:size, size] = heaviest * fixed_nodes[:size]
     rng = np.random.default_rng(0)
     tried = [_along_forest(weights), *(np.append(guess[nodes], 1.0) for guess in guesses)]

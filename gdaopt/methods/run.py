@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from contextvars import ContextVar
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +39,7 @@ from gdaopt.support.resources import keep_freed_memory, single_threaded
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import arithmetic_unwarned
+from gdaopt.trace import relative_gap
 
 _STATUSES: dict[type[GdaoptError], Status] = {
     TimeLimitError: "time_limit",
@@ -222,17 +225,40 @@ class Run:
 
 
 class Printer(Listener):
-    """Prints a line for each round."""
+    """Says in a line for each round how far the run is."""
+
+    def __init__(self, say: Callable[[str], object]) -> None:
+        self._say = say
 
     def stepped(self, run: Run) -> None:
-        """Print the state that a round begins with."""
-        if run.begins_round:
-            state = run.state
-            print(
-                f"round {state.round:>4}  step {state.iteration:>6}  "
-                f"objective {state.objective:.8g}",
-                flush=True,
-            )
+        """Say the state that a round begins with."""
+        if not run.begins_round:
+            return
+        state = run.state
+        line = f"round {state.round:>4}  step {state.iteration:>6}  objective {state.objective:.8g}"
+        if state.lower_bound is not None and math.isfinite(state.lower_bound):
+            line += f"  gap {relative_gap(state.objective, state.lower_bound):.1e}"
+        self._say(line)
+
+
+_watchers: ContextVar[tuple[Listener, ...]] = ContextVar("gdaopt_watchers", default=())
+
+
+@contextmanager
+def watched(say: Callable[[str], object]) -> Iterator[None]:
+    """Say how far the runs are that begin in the block, also those inside of estimators."""
+    token = _watchers.set((Printer(say),))
+    try:
+        yield
+    finally:
+        _watchers.reset(token)
+
+
+def list_listeners(method: Method) -> list[Listener]:
+    """Return who else hears of a run: its printer, its callback, and who watches from outside."""
+    printer = [Printer(partial(print, flush=True))] if method.verbose else []
+    caller = [] if method.callback is None else [Caller(method.callback)]
+    return [*printer, *caller, *_watchers.get()]
 
 
 class Caller(Listener):

@@ -21,7 +21,7 @@ from gdaopt.methods.joint import Joint
 from gdaopt.methods.post_conditions import PostConditions
 from gdaopt.methods.projected_gradient import ProjectedGradient
 from gdaopt.methods.projected_newton import ProjectedNewton
-from gdaopt.methods.run import Caller, Listener, Printer, Proof, Run, calculating
+from gdaopt.methods.run import Proof, Run, calculating, list_listeners
 from gdaopt.methods.tracer import Tracer
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
@@ -82,11 +82,8 @@ def run(method: Method, problem: MetricProblem) -> Result:
     """Run a method until a rule ends the run, a limit or the user."""
     conditions = PostConditions()
     tracer = Tracer(keep_iterates=method.keep_iterates, columns=method.trace_columns or {})
-    listeners: list[Listener] = [conditions, tracer]
-    listeners += [Printer()] if method.verbose else []
-    listeners += [] if method.callback is None else [Caller(method.callback)]
     with calculating(problem.n_features**3):
-        steps = Run(method, problem, listeners)
+        steps = Run(method, problem, [conditions, tracer, *list_listeners(method)])
         try:
             for _ in steps:
                 pass

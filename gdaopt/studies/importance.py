@@ -58,13 +58,12 @@ class Ranking:
         lines = zip(self.names, (f"{share:.3f}" for share in self.shares), ranges, strict=True)
         return list(lines)[:most]
 
-    def to_csv(self, what: str) -> str:
-        """Return the ranking as a table, below the name of what is ranked."""
+    def to_table(self, what: str) -> pd.DataFrame:
+        """Return the ranking as a table, with a column of names that says what is ranked."""
         table = pd.DataFrame({what: self.names, "share": self.shares})
         if self.ranges is not None:
             table["least in folds"], table["most in folds"] = self.ranges
-        text: str = table.to_csv(index=False)
-        return text
+        return table
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +107,13 @@ class Importance:
         names = [f"{self.feature_names[i]} – {self.feature_names[j]}" for i, j in self.edges]
         folds = [np.array(row["edges"]) for row in self.folds]
         return Ranking.of(names, self.edge_shares, folds)
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return both rankings as tables, by what they rank."""
+        return {
+            "features": self.of_features.to_table("feature"),
+            "edges": self.of_edges.to_table("edge"),
+        }
 
 
 def share_edges(results: Sequence[Result]) -> dict[Edge, float]:

@@ -52,8 +52,11 @@ PICTURES = {
 }
 """The pictures of a run, and what they show."""
 
-NUMBERS, PAGE, FEATURES, EDGES = "result.json", "report.html", "features.csv", "edges.csv"
-"""The files for people: all numbers of a run and its files, a page, and two rankings."""
+NUMBERS, PAGE = "result.json", "report.html"
+"""The files for people: all numbers of a run and its files, and a page."""
+
+RANKINGS = {"features": "features.csv", "edges": "edges.csv"}
+"""The files of the rankings."""
 
 _FIRST = "importance"  # which no other command draws
 _TRACE = "-trace.csv"
@@ -205,8 +208,9 @@ class Learning(Study):
         """Write the rankings, the pictures, a page with the parts, and all numbers."""
         title = self._dataset.name
         with sole_writer(self.path):
-            write_text(self.path / FEATURES, importance.of_features.to_csv("feature"))
-            write_text(self.path / EDGES, importance.of_edges.to_csv("edge"))
+            rankings = importance.tables()
+            for what, table in rankings.items():
+                write_text(self.path / RANKINGS[what], table.to_csv(index=False))
             save_figure(self.path / f"{_FIRST}.png", draw_importance(importance, title))
             runs = make_runs(self._directory.options, self.runs.values())
             drawn = [name for name in PICTURES if name != _FIRST]
@@ -217,7 +221,8 @@ class Learning(Study):
                 if file_digest(self.path / name) == self._stale[name]:
                     (self.path / name).unlink(missing_ok=True)
             self._stale = {}
-            self._write_numbers(numbers)
+            of_rankings = {what: table.to_dict("records") for what, table in rankings.items()}
+            self._write_numbers({**numbers, "rankings": of_rankings})
 
     def _add(self, key: str, row: Mapping[str, Any]) -> Result:
         result = Result.load(self.path / f"{self.tasks[key].stem}.npz")
@@ -236,7 +241,7 @@ class Learning(Study):
     def _files(self) -> list[str]:
         stems = [self._stems[name] for name in self.runs]
         files = [f"{stem}{end}" for stem in stems for end in (".npz", _LEARNER, _METRIC, _TRACE)]
-        files += [*picture_names(PICTURES), FEATURES, EDGES, PAGE]
+        files += [*picture_names(PICTURES), *RANKINGS.values(), PAGE]
         return [*files, samples_file(self._dataset)]
 
     def _write_numbers(self, numbers: Mapping[str, Any]) -> None:

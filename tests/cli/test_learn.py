@@ -184,6 +184,14 @@ def test_it_says_what_it_does_from_the_start(
     assert names(tmp_path) == set()
 
 
+def test_it_says_how_far_a_run_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no line changes, in lines of their own, if there was no word for a while."""
+    monkeypatch.setattr("gdaopt.cli.learn._SILENCE", 0)
+    output = run("learn", "iris", "--out", tmp_path)
+    assert "learning all classes: round 1 step 1 objective" in output
+    assert "accuracy: fold 5 of 5: round 1 step 1 objective" in output
+
+
 @pytest.mark.slow
 def test_errors_go_to_stderr_in_one_line(tmp_path: Path) -> None:
     process = subprocess.run(
@@ -267,6 +275,8 @@ def test_rankings(iris: Path) -> None:
     joined = np.mean([-M[1, 2] / np.trace(M) for M in metrics.values()])
     assert edges["share"][0] == pytest.approx(joined)
     assert edges["least in folds"][0] <= edges["share"][0] * 1.1
+    for what, written in {"features": pd.read_csv(iris / "features.csv"), "edges": edges}.items():
+        pd.testing.assert_frame_equal(pd.DataFrame(record(iris)["rankings"][what]), written)
 
 
 def test_the_page_is_one_file(iris: Path) -> None:

@@ -340,10 +340,13 @@ def test_no_output_unless_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("round")
 
 
-def test_measurements_as_labels_are_warned_of() -> None:
+@pytest.mark.parametrize("search", [False, True])
+def test_measurements_as_labels_are_warned_of(search: bool) -> None:
     """Over 20 numbers with gaps; numbers that count classes are none."""
     X = np.random.default_rng(0).standard_normal((60, 2))
-    learner = gda.DiagonalMetricLearner(tolerance=0.5)
+    learner: Any = gda.DiagonalMetricLearner(tolerance=0.5)
+    if search:
+        learner = gda.MetricLearnerCV(learner, objectives=["none"])
     with pytest.warns(UserWarning, match="y has 30 different numbers, from 0 to 87, and looks"):
         learner.fit(X, np.arange(60) % 30 * 3)
     learner.fit(X, np.arange(60) % 30)

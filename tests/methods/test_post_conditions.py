@@ -280,6 +280,16 @@ def test_metrics_that_are_outside_of_the_set_by_round_off_may_be_below_the_optim
         conditions.claim(-C * (1 - 1e-12), None)
 
 
+def test_the_largest_of_all_bounds_counts() -> None:
+    problem = gda.MetricProblem(gda.Linear(-np.eye(K)), gda.GraphMetrics(C))
+    first, second = states_at(problem, 0.3 * C / K * np.eye(K), 0.5 * C / K * np.eye(K))
+    conditions = started(problem, first)
+    for lower_bound in (-0.4 * C, -0.9 * C):  # the second is weaker
+        conditions.claim(lower_bound, None)
+    with pytest.raises(gda.errors.GdaoptError, match="below the certified lower bound"):
+        conditions.check(second, in_full=True)
+
+
 def test_the_best_state_is_the_last_one_but_for_more_than_round_off() -> None:
     problem = gda.MetricProblem(Nearest(TARGET), gda.GraphMetrics(C))
     first, second, third = states_at(

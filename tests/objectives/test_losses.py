@@ -460,6 +460,7 @@ def test_names_are_functions() -> None:
 @pytest.mark.parametrize("value", [0.5, 3.0, 1e6])
 def test_what_a_function_reaches(value: float) -> None:
     assert SquaredHinge().reach(value) == pytest.approx(np.sqrt(value), rel=1e-12)
+    assert SmoothHinge(0.3).reach(value) == pytest.approx(value + 0.15, rel=1e-12)
     for function in (SquaredHinge(), SmoothHinge(0.3), Logistic(), Exponential(20.0)):
         found = function.reach(value)
         assert function(np.array(found))[0] >= value
