@@ -15,7 +15,6 @@ NAMES = (
     "precision",
     "held_out",
     "signed",
-    "discs",
     "backends",
     "inexact_vertices",
     "overheads",
