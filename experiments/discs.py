@@ -65,7 +65,8 @@ class Network:
         """Return ``u'Fu`` of each row u."""
         first, second = self.edges.T
         products = 2 * vectors[:, first] * vectors[:, second]
-        return vectors**2 @ self.diagonal + products @ self.values
+        forms: cp.Expression = vectors**2 @ self.diagonal + products @ self.values
+        return forms
 
     def first_eigenvector(self) -> FloatArray:
         """Return it at the values of the variables."""
@@ -73,6 +74,11 @@ class Network:
             symmetric(self.diagonal.value, self.edges, self.values.value)
         )[1]
         return vector
+
+
+def value_of(variable: cp.Variable) -> FloatArray:
+    """Return the values that the last program gave."""
+    return np.asarray(variable.value, dtype=np.float64)
 
 
 def symmetric(diagonal: Any, edges: IntArray, values: Any) -> csr_array:
@@ -117,7 +123,7 @@ def e_optimal(side: int) -> Network:
     w, least = cp.Variable(len(edges), nonneg=True), cp.Variable()
 
     def best() -> float:
-        weights = np.clip(w.value, 0.0, 2.0)
+        weights = np.clip(value_of(w), 0.0, 2.0)
         weights *= min(1.0, len(edges) / weights.sum())
         return -smallest(symmetric(sums @ weights + ground, edges, -weights))[0]
 
@@ -133,7 +139,7 @@ def spectral_radius(side: int) -> Network:
     budget = len(edges) / 4
 
     def best() -> float:
-        share = np.clip(cut.value, 0.0, 1.0)
+        share = np.clip(value_of(cut), 0.0, 1.0)
         share *= min(1.0, budget / max(share.sum(), budget))
         return -smallest(symmetric(np.zeros(size), edges, links * (share - 1)))[0]
 
@@ -151,7 +157,7 @@ def compliance(side: int) -> Network:
     w, energy = cp.Variable(len(edges), nonneg=True), cp.Variable()
 
     def best() -> float:
-        weights = np.maximum(w.value, 0.0)
+        weights = np.maximum(value_of(w), 0.0)
         weights *= min(1.0, len(edges) / weights.sum())
         conductances = symmetric(sums @ weights + 0.1, edges, -weights)
         return float(current @ spsolve(conductances.tocsc(), current))
@@ -175,9 +181,9 @@ def positive_system(side: int) -> Network:
     p = cp.Variable(size, nonneg=True)
 
     def best() -> float:
-        values = -(there * p.value[first] + back * p.value[second])
-        depth = smallest(symmetric(8 * p.value, edges, values))[0]
-        return float(p.value.sum() / depth) if depth > 0 else math.inf
+        values = -(there * value_of(p)[first] + back * value_of(p)[second])
+        depth = smallest(symmetric(8 * value_of(p), edges, values))[0]
+        return float(value_of(p).sum() / depth) if depth > 0 else math.inf
 
     numbers = np.arange(len(edges))
     places = np.concatenate([numbers, numbers]), np.concatenate([first, second])
@@ -208,7 +214,8 @@ def by_programs(network: Network, solver: str) -> tuple[float, FloatArray]:
     """Solve by linear programs with tangents."""
     problem = cp.Problem(network.objective, [*network.constraints, network.matrix() >> 0])
     problem.solve(method="discs", solver=solver, tolerance=GAP)
-    return solver_seconds(problem), problem.solver_stats.extra_stats.vector
+    stats: Any = problem.solver_stats
+    return solver_seconds(problem), stats.extra_stats.vector
 
 
 def by_sdp(network: Network, solver: str) -> tuple[float, FloatArray]:
@@ -236,7 +243,8 @@ def by_cuts(network: Network, solver: str) -> tuple[float, FloatArray]:
 
 def solver_seconds(problem: cp.Problem) -> float:
     """Return what the solver says that it took."""
-    taken = problem.solver_stats.solve_time
+    stats: Any = problem.solver_stats
+    taken = stats.solve_time
     return math.nan if taken is None else float(taken)
 
 
