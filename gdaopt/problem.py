@@ -6,7 +6,7 @@ import math
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from gdaopt.constraints.presolve import presolve
 from gdaopt.constraints.restricted import Restricted
@@ -20,6 +20,16 @@ from gdaopt.support.text import ShownAsTable, shortened
 from gdaopt.support.validation import FloatArray, check_instance, is_finite
 
 _FLAT = 10.0  # an objective is flat if it is more than so often what can be gained
+
+
+class Centre(NamedTuple):
+    """The middle of a set: Q there, and the Frank–Wolfe gap, which is the most that can be gained.
+
+    The gap is infinite if it is not known. Of an objective that is not convex neither is known.
+    """
+
+    objective: float
+    gap: float
 
 
 @dataclass(frozen=True)
@@ -134,7 +144,7 @@ class MetricProblem(ShownAsTable):
         """Return the problem of another objective over the same set, with the same constraints."""
         problem = copy(self)  # whose constraints have been read
         object.__setattr__(problem, "objective", objective)
-        vars(problem).pop("central_gap", None)  # that of the other objective
+        vars(problem).pop("centre", None)  # that of the other objective
         return problem
 
     @cached_property
@@ -167,27 +177,30 @@ class MetricProblem(ShownAsTable):
         It is the size of the value, unless the objective is flat, such as one with a large
         constant: then what can be gained in the whole set is a small part of the value.
         """
-        return min(abs(objective), _FLAT * self.central_gap)
+        return min(abs(objective), _FLAT * self.centre.gap)
 
     @cached_property
-    def central_gap(self) -> float:
-        """The Frank–Wolfe gap in the middle of the set: what can be gained from there at most.
-
-        Infinite if it is not known, and for an objective that is not convex.
-        """
+    def centre(self) -> Centre:
+        """What is known of the middle of the set."""
         if not self.objective.convex:
-            return math.inf
+            return Centre(math.nan, math.inf)
         atoms, weights = self.members.centre
         point = self.objective.at(self.central_metric())
         gradient = self.feasible_set.family.gradient_at(point)
         if not is_finite(gradient):
-            return math.inf
+            return Centre(point.value, math.inf)
         here = float(weights @ atoms.quadratic_forms(gradient))
-        return max(here - self.members.support(gradient).least, 0.0)
+        return Centre(point.value, max(here - self.members.support(gradient).least, 0.0))
 
-    def take_central_gap(self, gap: float) -> None:
-        """Keep a bound of what can be gained in the middle of the set, which a run has found."""
-        vars(self).setdefault("central_gap", gap)
+    def take_centre(self, objective: float, gap: float) -> None:
+        """Keep what a run has found in the middle of the set."""
+        vars(self).setdefault("centre", Centre(objective, gap))
+
+    def central_objective(self) -> float:
+        """Return Q in the middle of the set."""
+        if "centre" in vars(self) and self.objective.convex:
+            return self.centre.objective
+        return self.objective.at(self.central_metric()).value
 
     def violations(self, metric: FloatArray) -> tuple[str, ...]:
         """Return a sentence for each condition of set and constraints that a metric breaks."""

@@ -107,6 +107,9 @@ class Result(ShownAsTable):
         to one side only, as for ``M[0, 1] == 0`` over graph metrics.
     constraint_violation : float or None
         The largest distance of the metric to a constraint that it breaks.
+    central_objective : float or None
+        Q in the middle of the set, by which saved runs of one problem are recognised; None of many
+        features, of runs that failed or were stopped, and in files of older versions.
 
     Examples
     --------
@@ -144,6 +147,7 @@ class Result(ShownAsTable):
     constraints: tuple[str, ...] = ()
     multipliers: FloatArray | None = None
     constraint_violation: float | None = None
+    central_objective: float | None = None
 
     @property
     def n_features(self) -> int:

@@ -80,6 +80,7 @@ def read(
             {name.removeprefix("trace/"): array for name, array in arrays.items()}
         )
         feasible_set: FeasibleSet = set_of_record(record.pop("feasible_set"))
+        record.setdefault("central_objective", None)  # files of older versions lack it
         _check_record(record, kinds)
         record["constraints"] = tuple(record["constraints"])
         _check_arrays(arrays, trace, len(record["constraints"]))

@@ -213,7 +213,7 @@ def pareto(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
         ax.set_title(name)
         ax.set_ylabel("mean residual, at least\nthe tolerance asked")
     grid[-1].set_xlabel("ms an answer (full marks: tightest tolerance)")
-    _say_what(figure, programs)
+    _say_what(figure, programs, "; times of all answers, verified or not")
     _legend(figure, {**looks, **_of_kinds(programs)})
     return figure
 

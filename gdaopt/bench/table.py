@@ -8,7 +8,7 @@ that was asked. All else counts as if it had taken the cap.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,8 @@ from gdaopt.bench.replayed import Replayed
 from gdaopt.bench.sequences import BenchOptions
 from gdaopt.studies.named_options import SolverSpec
 from gdaopt.studies.study_directory import machine, versions
+from gdaopt.support.text import latex_table, markdown_table
 from gdaopt.support.text import markdown as markdown_text
-from gdaopt.support.text import markdown_table
 from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import ignoring
 from gdaopt.trace import relative_gap
@@ -43,6 +43,8 @@ STAGES = ("write", "canonicalize", "solve", "unpack")
 _OUTSIDE = [name for name in STAGES if name != "solve"]
 _OF_CELL = ("data", "solver", "start", "tolerance")
 _GROUP = ["data", "program", "solver", "start", "tolerance"]
+_WORDS = ("solver", "version", "start")  # columns of text; all others hold numbers
+_OF_PAPERS = ("solver", "start", "verified", "residual", "ms", "× best", "solve ms", "wrapper ms")
 _FAILED = {"time_limit": "timed_out"}  # verdicts of all programs of a cell that did not end
 
 
@@ -310,17 +312,17 @@ def markdown(frame: pd.DataFrame, runs: pd.DataFrame, options: BenchOptions) -> 
         f"those of a run of at most {options.steps} steps; budget of a cell {options.budget:g} s. "
         f"{machine()}. Versions: {used}.",
     ]
-    heads = [
-        *("solver", "version", "start", "verified", f"within {loosest:g}", "wrong", "inaccurate"),
-        *("infeasible", "failed", "late", "worst residual", "residual", "ms", "× best"),
-        *("95 %", "solve ms", "wrapper ms", "reported ms", "first ms", "spread", "proven"),
-    ]
-    for (data, program, tolerance), group in frame.groupby(
-        ["data", "program", "tolerance"], sort=False
-    ):
-        title = f"{markdown_text(str(data))}, {program} programs, tolerance {tolerance:g}"
-        lines += ["", f"## {title}", "", f"{group['programs'].iloc[0]} programs.", ""]
-        lines += markdown_table(heads, _cells(group, loosest), heads[:3])
+    for title, group in _groups(frame):
+        rows = _cells(group, loosest)
+        cells = [[markdown_text(cell) for cell in row.values()] for row in rows]
+        lines += [
+            "",
+            f"## {markdown_text(title)}",
+            "",
+            f"{group['programs'].iloc[0]} programs.",
+            "",
+        ]
+        lines += markdown_table(list(rows[0]), cells, _WORDS)
     if len(runs):
         lines += [
             *("", "## Whole runs", ""),
@@ -346,29 +348,53 @@ def markdown(frame: pd.DataFrame, runs: pd.DataFrame, options: BenchOptions) -> 
     return "\n".join(lines) + "\n"
 
 
-def _cells(group: pd.DataFrame, loosest: float) -> list[list[str]]:
-    cells = []
+def latex(frame: pd.DataFrame, options: BenchOptions) -> str:
+    """Return the tables of `markdown` in LaTeX, with the columns that a page has room for."""
+    lines = ["% Needs \\usepackage{booktabs, siunitx}"]
+    for title, group in _groups(frame):
+        rows = _cells(group, max(options.tolerances))
+        cells = [[row[head] for head in _OF_PAPERS] for row in rows]
+        lines += ["", *latex_table(_OF_PAPERS, cells, _WORDS, f"{title}.")]
+    return "\n".join(lines) + "\n"
+
+
+def _groups(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the lines of each table of the summary with its title."""
+    for (data, program, tolerance), group in frame.groupby(
+        ["data", "program", "tolerance"], sort=False
+    ):
+        yield f"{data}, {program} programs, tolerance {tolerance:g}", group
+
+
+def _cells(group: pd.DataFrame, loosest: float) -> list[dict[str, str]]:
+    """Return the cells of each line of a table by their heads, the quickest first."""
+
+    def milliseconds(row: Mapping[Any, Any], name: str) -> str:
+        seconds = row[f"{name}_seconds"]
+        return "" if _missing(seconds) else f"{1e3 * seconds:#.3g}"
+
     best = group["mean_seconds"].min()
-    shown = ("mean", "solve", "wrapper", "reported", "first")
-    for row in group.sort_values("mean_seconds").to_dict("records"):
-        seconds = [row[f"{name}_seconds"] for name in shown]
-        total, *parts = ("" if _missing(one) else f"{1e3 * one:#.3g}" for one in seconds)
-        cells.append(
-            [
-                *(markdown_text(row[name]) for name in ("solver", "version", "start")),
-                f"{100 * row['verified_share']:.1f} %",
-                f"{100 * row[f'share_within_{loosest:g}']:.1f} %",
-                *(str(row[name]) for name in ("wrong", "inaccurate", "infeasible", "failed")),
-                str(row["timed_out"] + row["unreached"]),
-                f"{row['worst_residual']:.1e}",
-                f"{row['mean_residual']:.1e}",
-                *(total, f"{row['mean_seconds'] / best:#.3g}", _interval(row)),
-                *parts,
-                "" if _missing(row["spread"]) else f"{row['spread']:.2f}",
-                "" if _missing(row["proven_share"]) else f"{100 * row['proven_share']:.1f} %",
-            ]
-        )
-    return cells
+    return [
+        {
+            **{name: str(row[name]) for name in ("solver", "version", "start")},
+            "verified": f"{100 * row['verified_share']:.1f} %",
+            f"within {loosest:g}": f"{100 * row[f'share_within_{loosest:g}']:.1f} %",
+            **{name: str(row[name]) for name in ("wrong", "inaccurate", "infeasible", "failed")},
+            "late": str(row["timed_out"] + row["unreached"]),
+            "worst residual": f"{row['worst_residual']:.1e}",
+            "residual": f"{row['mean_residual']:.1e}",
+            "ms": milliseconds(row, "mean"),
+            "× best": f"{row['mean_seconds'] / best:#.3g}",
+            "95 %": _interval(row),
+            **{
+                f"{name} ms": milliseconds(row, name)
+                for name in ("solve", "wrapper", "reported", "first")
+            },
+            "spread": "" if _missing(row["spread"]) else f"{row['spread']:.2f}",
+            "proven": "" if _missing(row["proven_share"]) else f"{100 * row['proven_share']:.1f} %",
+        }
+        for row in group.sort_values("mean_seconds").to_dict("records")
+    ]
 
 
 def _interval(row: Mapping[Any, Any]) -> str:

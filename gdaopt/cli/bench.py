@@ -28,11 +28,13 @@ from gdaopt.bench.sequences import (
     ProgramSequence,
 )
 from gdaopt.bench.study import Bench
+from gdaopt.bench.table import latex
 from gdaopt.cli import options as option
 from gdaopt.cli.output import Output, run_study
 from gdaopt.datasets import FROM_UCI
 from gdaopt.errors import InvalidInputError
 from gdaopt.studies.sources import is_table, load_source
+from gdaopt.support.files import write_text
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import as_path, check_name
 
@@ -102,16 +104,18 @@ def bench(
     table: option.TableName = None,
     data_dir: option.DataDir = None,
     out: Annotated[Path, typer.Option(help="output directory")] = Path("gdaopt-bench"),
+    page_format: option.PageFormat = "markdown",
 ) -> None:
     """Solve recorded programs and whole runs by many solvers, timed and judged alike.
 
     A program counts as solved when the point that the solver returned is feasible and optimal up
     to the tolerance, whatever the solver says of it. Writes bench.md, summary, programs and runs as
-    CSV and parquet, and the pictures times.png, profiles.png and pareto.png. When it was
-    interrupted, the same command goes on with what is missing; it may name other solvers. Exit code
-    75: another command is writing to the directory.
+    CSV and parquet, and the pictures times.png, profiles.png and pareto.png; with --format latex
+    also bench.tex. When it was interrupted, the same command goes on with what is missing; it may
+    name other solvers. Exit code 75: another command is writing to the directory.
     """
     output = Output()
+    check_name("--format", page_format, option.PAGE_FORMATS)
     options = {
         "solvers": _words(solvers),
         "programs": _words(programs),
@@ -138,6 +142,8 @@ def bench(
         f"{about / 60:.0f} min where programs are small, at most {most_seconds / 60:.0f} min"
     )
     summary, _ = run_study(output, study, "cells")
+    if page_format == "latex":
+        write_text(study.path / "bench.tex", latex(summary, checked))
     verified = summary.groupby("solver", sort=False)[["verified", "wrong", "infeasible"]].sum()
     for name, row in verified.iterrows():
         output.say(

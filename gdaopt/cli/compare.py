@@ -17,9 +17,11 @@ from gdaopt.methods import METHODS
 from gdaopt.status import FAILURES
 from gdaopt.studies.class_problems import ProblemOptions
 from gdaopt.studies.comparison import Comparison, ComparisonOptions
-from gdaopt.studies.comparison_table import BRIEF, brief_cells, verdict
+from gdaopt.studies.comparison_table import BRIEF, brief_cells, latex, verdict
 from gdaopt.studies.sources import load_source, read_edges
+from gdaopt.support.files import write_text
 from gdaopt.support.text import plain
+from gdaopt.support.validation import check_name
 
 _METHODS = "alternating,joint:tolerance=1e-3,sdp,projected-gradient,certified"
 _FAILURES = FAILURES | {"failed", "died"}
@@ -81,14 +83,17 @@ def compare(
     out: Annotated[
         Path | None, typer.Option(help="output directory (default: ./gdaopt-compare-DATASET)")
     ] = None,
+    page_format: option.PageFormat = "markdown",
 ) -> None:
     """Solve the same problems by several methods and solvers, and compare the runs.
 
-    Writes comparison.md, comparison.parquet, pictures, and each run's result (tasks/).
+    Writes comparison.md, comparison.parquet, pictures, and each run's result (tasks/); with
+    --format latex also comparison.tex.
     When it was interrupted, the same command goes on with what is missing. Exit code 75: another
     command is writing to the directory.
     """
     output = Output()
+    check_name("--format", page_format, option.PAGE_FORMATS)
     form = option.table_format(decimal, thousands, missing, encoding, skip_rows, table)
     of_table = option.table_options(label, drop, keep, impute, form)
     dataset = load_source(source, data_dir=data_dir, **of_table)
@@ -119,6 +124,8 @@ def compare(
     for sentence in comparison.left_out:
         output.say(f"left out: {sentence}")
     rows = run_study(output, comparison, "runs")
+    if page_format == "latex":
+        write_text(comparison.path / "comparison.tex", latex(rows, dataset.name))
     output.print(_table(rows))
     said = verdict(rows)
     if said is not None:

@@ -25,6 +25,15 @@ Source = Annotated[
         f"{', '.join(FROM_UCI)} are downloaded from UCI on first use",
     ),
 ]
+PageFormat = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        metavar="markdown|latex",
+        help="of the tables: with latex they are also written as .tex, for booktabs and siunitx",
+    ),
+]
+PAGE_FORMATS = ("markdown", "latex")
 Label = Annotated[str | None, typer.Option(help="label column of the table (default: the last)")]
 Drop = Annotated[
     str | None,

@@ -56,7 +56,7 @@ _OBJECTIVES = ("mcml", "nca", "none")
 _MULTIPLES = (1.0, 4.0)  # times the automatic trace bound
 _FOLD_TOLERANCE = 3e-2  # for fits that are only scored
 _ROUGH_TOLERANCE = 0.1  # where the objective is not convex: what quasi-Newton steps reach
-_NCA_TOLERANCE = 1e-2  # for the last fit
+_LAST_TOLERANCE = 1e-2  # that of the fits by which the numbers here were chosen
 _ERRORS = 2.0  # standard errors behind the best one at which a candidate is dropped
 _CHANCE = 0.05  # less likely than that without any gain: no learning can be left
 _FOR_FOLDS = 0.75  # the share of a time limit; the rest is for the last fit
@@ -127,8 +127,8 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
         of folds that a candidate has not reached are NaN, and those who left have the last ranks.
     learner_ : MetricLearner
         The learner that was fitted to all samples, from the metric of the last fold on. Without a
-        learner of your own its tolerance is 0.01 for ``"nca"``: ``result_.frank_wolfe_gap`` says
-        how far it is from a stationary point.
+        learner of your own its tolerance is 0.01, with which the numbers of the rule were chosen:
+        ``result_`` says how far it is from the optimum, or from a stationary point.
     metric_, components_, feature_importances_, classes_, n_features_in_, feature_names_in_
         Those of ``learner_``, see `MetricLearner`.
     result_, scale_, n_iter_, min_eigenvalue_, graph_, sample_indices_, full_objective_
@@ -228,8 +228,8 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
             start = self._race(paths, samples, labels, weights, folds)
         chosen = self.cv_results_["params"][self.best_index_]
         self.objective_ = chosen["objective"]
-        if self.learner is None and self.objective_ == "nca":
-            chosen = chosen | {"tolerance": _NCA_TOLERANCE}
+        if self.learner is None:
+            chosen = chosen | {"tolerance": _LAST_TOLERANCE}
         self.learner_: MetricLearner = self._copy(**chosen)
         with until(deadline):
             self.learner_._fit_read(samples, labels, weights, has_weight, start)
@@ -416,13 +416,14 @@ def path_fits(
     learner.classes_, codes = np.unique(y, return_inverse=True)
     check_classes(learner.classes_)
     objective, set_of, _ = learner._make_problem(X, codes, weights)
-    options: dict[str, Any] = {}
+    untraced: dict[str, Any] = {"trace_every": 0}  # nobody reads the steps of these fits
+    options: dict[str, Any] = untraced
     last: Result | None = None
     for bound in trace_bounds.tolist():
         problem = MetricProblem(objective, learner._bound(objective, set_of, bound))
         if last is None and not objective.convex and not has_many_features(problem):
-            options["initial"] = problem.central_metric()  # one start, in place of two
+            options = untraced | {"initial": problem.central_metric()}  # one start, not two
         last = learner._optimum(problem, last, **options)
-        options = {}
+        options = untraced
         yield last, time.perf_counter() - begun
         begun = time.perf_counter()

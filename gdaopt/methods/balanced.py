@@ -209,7 +209,7 @@ class _Search:
         """Yield the states of a certified run for some colours, until it has converged."""
         feasible_set = replace(self._hull, colors=colors.tolist() if colors.any() else None)
         problem = replace(self._problem, feasible_set=feasible_set)
-        problem.take_central_gap(self._problem.central_gap)
+        problem.take_centre(*self._problem.centre)
         n_calls, n_newton = self._oracle_calls, self._newton_steps
         with suppress(RoundOffError):  # the bound is what can be had
             for state in self._inner.rounds(problem, self._context, start):

@@ -79,7 +79,7 @@ class ConicMethod(ProgramMethod):
         bound = LowerBound()
         first = bound.certified(problem, State(point=start))
         if self.initial is None:
-            problem.take_central_gap(first.frank_wolfe_gap)
+            problem.take_centre(start.value, first.frank_wolfe_gap)
         if not context.is_over:  # else the run ends at its start
             with context.timed("build"):
                 program, variable = self._program(problem, problem.size_of(start.value))

@@ -122,7 +122,7 @@ class HullRun:
                 except TimeLimitError as error:
                     late = error
         if self.is_central and self.problem.objective.convex:  # the first gap is kept
-            self.problem.take_central_gap(self.lower_bound.frank_wolfe_gap)
+            self.problem.take_centre(self.point.value, self.lower_bound.frank_wolfe_gap)
         if "step" in columns:
             columns["step"] *= share
         yield State(

@@ -26,7 +26,7 @@ from gdaopt.methods.tracer import Tracer
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.state import State
-from gdaopt.status import MADE_NO_PROGRESS
+from gdaopt.status import MADE_NO_PROGRESS, Status
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import check_name, read_only
 
@@ -106,6 +106,17 @@ def run_stepwise(method: Method, problem: MetricProblem) -> Iterator[State]:
         raise steps.error
 
 
+def _central_objective(problem: MetricProblem, status: Status) -> float | None:
+    """Return Q in the middle of the set; None after limits, and where Q cannot be had there."""
+    if status in ("failed", "interrupted", "time_limit"):
+        return None
+    try:
+        value = problem.central_objective()
+    except Exception:  # any kind: a run that has ended well does not fail by it
+        return None
+    return value if math.isfinite(value) else None
+
+
 def _result(run: Run, conditions: PostConditions, tracer: Tracer) -> Result:
     """Put together what a run has reached: its best state, its end and its trace."""
     assert run.ending is not None
@@ -153,5 +164,6 @@ def _result(run: Run, conditions: PostConditions, tracer: Tracer) -> Result:
         colors=None if best.colors is None else read_only(best.colors.copy()),
         multipliers=tracer.multipliers,
         constraints=problem.members.names,
+        central_objective=_central_objective(problem, status),
         constraint_violation=problem.members.violation(best.metric),
     )

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg import gershgorin
+from gdaopt.plotting.arguments import as_drawn
 from gdaopt.plotting.convergence import convergence
-from gdaopt.plotting.discs import discs
+from gdaopt.plotting.discs import align_discs, discs
 from gdaopt.plotting.graph import graph
 from gdaopt.plotting.left_ends import left_ends
 from gdaopt.result import Result
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 _MOST_FRAMES = 60
 _ABOVE_ALL = 10  # zorder of what hides the steps that are still to come
+_MARGIN = 0.05  # beside the discs, as a share of their width
 _SIZES = {"left_ends": (7, 4), "convergence": (7, 4), "discs": (10, 5), "graph": (7, 6)}
 _ENDINGS = (".gif", ".html", ".mp4")
 
@@ -150,13 +153,16 @@ def _redrawing(
 
     if what == "graph":
         return draw
-    limits = np.array([[ax.get_xlim() for ax in draw(row)] for row in rows])
-    left, right = limits[..., 0].min(), limits[..., 1].max()
+    metrics = [as_drawn(iterates[row]) for row in rows]
+    pairs = [pair for of in metrics for pair in (gershgorin.discs(of.block), align_discs(of))]
+    left = min(float((centres - radii).min()) for centres, radii in pairs)
+    right = max(float((centres + radii).max()) for centres, radii in pairs)
+    margin = _MARGIN * (right - left or 1.0)
 
     def show(row: int) -> list[Any]:
         panels = draw(row)
         for ax in panels:
-            ax.set_xlim(left, right)
+            ax.set_xlim(left - margin, right + margin)
         return panels
 
     return show

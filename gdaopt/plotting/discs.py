@@ -86,7 +86,7 @@ def discs(
     pair = axes_of_shape(ax, (2,), width=10, height=5.0 if circles else 1.3 + 0.24 * len(shown))
     if v is not None:
         v = positive_vector("v", v, size)[of.features]
-    scaled = _align_discs(of) if v is None else gershgorin.discs(of.block, v)
+    scaled = align_discs(of) if v is None else gershgorin.discs(of.block, v)
     smallest = smallest_eigenvalue(of.block)
     if of.outside is not None:
         smallest = min(smallest, of.outside)
@@ -120,7 +120,7 @@ def discs(
     return pair
 
 
-def _align_discs(of: Drawn) -> tuple[FloatArray, FloatArray]:
+def align_discs(of: Drawn) -> tuple[FloatArray, FloatArray]:
     """Return centres and radii of aligned discs.
 
     Of many features the left-ends are the smallest eigenvalues of the components, for which no v is

@@ -86,11 +86,11 @@ def eigenvalue_axis(ax: Axes, ends: FloatArray, eigenvalues: FloatArray | None =
     positive = eigenvalues[eigenvalues > round_off]
     linear = round_off if is_zero else float(positive.min(initial=largest))
     decades = np.log10(max(largest, -lowest) / linear)
-    on_a_side = ax.yaxis.get_tick_space() // (1 if is_zero else 2)
+    on_a_side = max(ax.yaxis.get_tick_space() // (1 if is_zero else 2), 1)
     apart = max(int(np.ceil(decades / max(on_a_side - 1, 1))), 1)
     ax.set_yscale("symlog", linthresh=linear, linscale=apart)
     first = np.ceil(np.log10(linear) - 1e-9)  # the logarithm may be just above a whole number
-    powers = 10.0 ** np.arange(first, first + decades + 1, apart)
+    powers = 10.0 ** np.arange(first, first + decades + 1, apart)[-on_a_side:]
     ax.yaxis.set_major_locator(FixedLocator([*-powers, 0, *powers]))
     if is_zero:
         ax.set_ylim(bottom=-round_off)  # what is below zero is round-off

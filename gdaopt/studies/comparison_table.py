@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from gdaopt.result import Result
 from gdaopt.status import ENDS, FAILURES
+from gdaopt.support.text import latex_table, markdown_table, percent
 from gdaopt.support.text import markdown as markdown_text
-from gdaopt.support.text import markdown_table, percent
 from gdaopt.trace import relative_gap
 
 if TYPE_CHECKING:
@@ -120,6 +120,11 @@ _COLUMNS: Mapping[str, Callable[[Row], str]] = {
     "status": lambda row: str(row["status"]),
 }
 _WORDS = ("class", "method", "solver", "status")  # columns of text; all others hold numbers
+_OF_PAPERS = (
+    *("method", "solver", "objective", "lower bound", "excess", "gap", "seconds", "steps"),
+    "status",
+)
+"""The columns that a page of a paper has room for."""
 
 BRIEF = {"method": False, "solver": False, "objective": True, "above\noptimum": True}
 BRIEF |= {"seconds": True, "how it ended": False}
@@ -181,6 +186,16 @@ def markdown(rows: Sequence[Row], title: str, statement: str, left_out: Sequence
         lines += ["Left out, since they do not go together:", ""]
         lines += [*(f"* {markdown_text(sentence)}" for sentence in left_out), ""]
     return "\n".join(lines)
+
+
+def latex(rows: Sequence[Row], title: str) -> str:
+    """Return a table of LaTeX for each class, with the columns that a page has room for."""
+    lines = ["% Needs \\usepackage{booktabs, siunitx}"]
+    for label in dict.fromkeys(row["class"] for row in rows):
+        same = [row for row in rows if row["class"] == label]
+        cells = [[_COLUMNS[name](row) for name in _OF_PAPERS] for row in same]
+        lines += ["", *latex_table(_OF_PAPERS, cells, _WORDS, f"{title}, {label}.")]
+    return "\n".join(lines) + "\n"
 
 
 def _note(row: Row) -> str:

@@ -32,6 +32,7 @@ _SMALL_PAD = 30.0  # points: the legend is between title and panel
 _SHORT = 26  # letters of its title
 _TIMES: tuple[Literal["iterations", "seconds"], ...] = ("iterations", "seconds")
 _SCREEN = 6.6  # inches: the rows of a picture that fits on one screen
+_SCREEN_OF_DISCS = 8.4  # inches: the same for discs, whose picture is wider
 _TALLEST = 150  # inches: beyond 2**16 pixels nothing is drawn
 
 
@@ -141,6 +142,7 @@ def _rows_of_gaps(parts: Sequence[Sequence[Run]], title: str) -> Figure:
                 ax.set_xlabel("")
         panels[1].set_ylabel("")
         _set_title(panels[0], short_label(part[0].group or part[0].label), loc="left")
+    figure.align_xlabels(rows[-1])
     legend_beside(list(rows.ravel()), handles, loc="lower center", handlelength=3)
     return figure
 
@@ -174,12 +176,14 @@ def _small_multiples(parts: Sequence[Sequence[Run]], title: str) -> Figure:
 
 def _discs(runs: Sequence[Run], title: str) -> Figure:
     shown = runs[:MOST_PANELS]
-    heights = [1.3 + 0.24 * run.n_shown for run in shown]
-    figure = _figure(11, sum(heights), _part_of(title, len(shown), len(runs)))
-    for run, part in zip(shown, _rows(figure, heights), strict=True):
-        pair = plotting.discs(run.result, names=run.feature_names, ax=part.subplots(1, 2))
-        for ax, what in zip(pair, ("Gershgorin discs", "aligned discs"), strict=True):
-            _set_title(ax, f"{short_label(run.label)}: {what}{run.selection}")
+    columns = 1 if len(shown) <= 2 else 2
+    rows = ceil(len(shown) / columns)
+    tallest = max(run.n_shown for run in shown)
+    height = rows * min(1.4 + 0.24 * tallest, _SCREEN_OF_DISCS / rows)
+    figure = _figure(11 if columns == 1 else 15, height, _part_of(title, len(shown), len(runs)))
+    for run, part in zip(shown, _parts(figure, rows, columns), strict=False):
+        _set_label(part, run)
+        plotting.discs(run.result, names=run.feature_names, ax=part.subplots(1, 2))
     return figure
 
 
@@ -212,11 +216,8 @@ def _graph(runs: Sequence[Run], title: str) -> Figure:
     width, height = (5.5, 4.0) if small else (7.5, 6.4)
     title = _part_of(title, len(shown), len(runs))
     figure = _figure(width * columns, 0.3 + height * rows, title)
-    parts = figure.subfigures(rows, columns, squeeze=False).ravel()
-    for run, part in zip(shown, parts, strict=False):
-        # A title of the axes would be where the legend is.
-        label = escape_text(short_label(run.label) + run.selection)
-        part.suptitle(label, fontsize="large", parse_math=False)
+    for run, part in zip(shown, _parts(figure, rows, columns), strict=False):
+        _set_label(part, run)
         plotting.graph(run.result, run.feature_names, ax=part.subplots())
     return figure
 
@@ -258,8 +259,14 @@ def _set_title(ax: Axes, title: str, **options: Any) -> None:
     ax.set_title(escape_text(title), parse_math=False, **options)
 
 
-def _rows(figure: Figure, heights: Sequence[float]) -> list[SubFigure]:
-    return list(figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0])
+def _parts(figure: Figure, rows: int, columns: int) -> list[SubFigure]:
+    return list(figure.subfigures(rows, columns, squeeze=False).ravel())
+
+
+def _set_label(part: SubFigure, run: Run) -> None:
+    """Write the run above all its panels: a title of axes would be where their legend is."""
+    label = escape_text(short_label(run.label) + run.selection)
+    part.suptitle(label, fontsize="large", parse_math=False)
 
 
 def _legend_below(axes: Iterable[Axes]) -> None:

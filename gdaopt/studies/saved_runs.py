@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -114,8 +114,13 @@ def make_runs(
 
 
 def _of_file(path: Path, name: str) -> Run:
+    """Return the run of a file; its problem is told by its set and by Q in the middle of it."""
     result = Result.load(path)
-    return Run(name=name, problem=(path.stem, result.n_features), result=result)
+    problem: tuple[Hashable, ...] = (str(path.resolve()),)
+    if result.central_objective is not None:
+        value = f"{result.central_objective:.9e}"  # methods differ in the last digits
+        problem = (result.feasible_set, result.n_features, result.constraints, value)
+    return Run(name=name, problem=problem, result=result)
 
 
 def _read_loose_files(path: Path, prefix: str) -> list[Run]:

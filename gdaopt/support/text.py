@@ -3,7 +3,7 @@
 A label, a name or a path comes from data and may hold anything: control characters that move a
 terminal's cursor, marks that reverse the reading direction, the syntax of Markdown or LaTeX. Each
 medium has one function that shows such a text as it is and does nothing else: `plain` for terminals
-and pictures, `markdown` and `latex`; `html_table` does it itself.
+and pictures, `markdown` and `latex`; `latex_table` and `html_table` do it themselves.
 """
 
 from __future__ import annotations
@@ -32,8 +32,13 @@ _LATEX = str.maketrans(
         "|": r"\textbar{}",
         "`": r"\textasciigrave{}",
         "–": "--",
+        "×": r"$\times$",
         "ć": r"\'c",
     }
+)
+
+_NUMBER = re.compile(
+    r"(?P<sign>-?)(?P<whole>\d+)(\.(?P<decimals>\d+))?(e(?P<power>[+-])(?P<exponent>\d+))?"
 )
 
 
@@ -108,6 +113,49 @@ def markdown_table(
     """Return the lines of a table of Markdown; columns of words are flush left, numbers right."""
     rule = ["---" if head in words else "--:" for head in heads]
     return [f"| {' | '.join(line)} |" for line in (heads, rule, *rows)]
+
+
+def latex_table(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], words: Container[str], caption: str
+) -> list[str]:
+    """Return the lines of a table of LaTeX, for its packages booktabs and siunitx.
+
+    Columns of words are flush left. Numbers are aligned at their points; a sign of per cent that
+    all numbers of a column have stands in its head.
+    """
+    columns = [list(column) for column in zip(heads, *rows, strict=True)]
+    forms = []
+    for head, column in zip(heads, columns, strict=True):
+        if head in words:
+            forms.append("l")
+            column[:] = map(latex, column)
+            continue
+        numbers = [cell.removesuffix(" %").removesuffix(".") for cell in column[1:]]
+        of_percent = all(cell.endswith(" %") for cell in column[1:] if cell)
+        forms.append(f"S[table-format={_number_format(numbers)}]")
+        column[:] = [
+            f"{{{latex(f'{head} (%)' if of_percent and any(numbers) else head)}}}",
+            *(cell if _NUMBER.fullmatch(cell) else f"{{{latex(cell)}}}" for cell in numbers),
+        ]
+    lines = [f"{' & '.join(cells)} \\\\" for cells in zip(*columns, strict=True)]
+    return [
+        *(r"\begin{table}", r"\centering", rf"\caption{{{latex(caption)}}}"),
+        *(rf"\begin{{tabular}}{{{' '.join(forms)}}}", r"\toprule", lines[0], r"\midrule"),
+        *(*lines[1:], r"\bottomrule", r"\end{tabular}", r"\end{table}"),
+    ]
+
+
+def _number_format(numbers: Iterable[str]) -> str:
+    """Return the widest form of numbers as siunitx writes it, such as 3.2e-1."""
+    parts = [match for match in map(_NUMBER.fullmatch, numbers) if match]
+    sign = "-" * any(match["sign"] for match in parts)
+    whole, decimals, exponent = (
+        max((len(match[name] or "") for match in parts), default=0)
+        for name in ("whole", "decimals", "exponent")
+    )
+    power = "-" * any(match["power"] == "-" for match in parts)
+    form = f"{sign}{whole}.{decimals}" if decimals else f"{sign}{whole}"
+    return f"{form}e{power}{exponent}" if exponent else form
 
 
 def html_table(

@@ -259,4 +259,5 @@ class _Runs:
             tracing_seconds=self._tracing_seconds,
             trace=Trace(tuple(self._rows), read_only(np.array(self._left_ends)), iterates),
             atoms=optimum.atoms,
+            central_objective=None,  # that of the last block
         )

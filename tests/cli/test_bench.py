@@ -49,7 +49,11 @@ def test_a_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for table in ("programs", "summary", "runs"):
         path = tmp_path / "out" / f"{table}.csv"
         assert list(pd.read_csv(path)) == list(pd.read_parquet(path.with_suffix(".parquet")))
-    assert "written to" in run(*command)
+    assert "written to" in run(*command, "--format", "latex")
+    tables = (tmp_path / "out" / "bench.tex").read_text(encoding="utf-8")
+    assert tables.count(r"\toprule") == page.count(" programs, tolerance ")
+    assert r"HIGHS:solver=ipm & hot & 100.0 & 1.0e-06 &" in tables
+    assert "unknown --format 'html'" in run(*command, "--format", "html", code=2)
 
 
 def test_the_remedies_of_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

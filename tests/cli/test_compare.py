@@ -163,8 +163,11 @@ def test_plot_draws_them_and_the_comparison_goes_on(compared: tuple[Path, str], 
     with undrawn():
         run("plot", copy)
         assert names(copy) == OUTPUTS | {f"{name}.png" for name in ALL_PICTURES}
-        compare(*ARGUMENTS, "--out", copy)
+        compare(*ARGUMENTS, "--out", copy, "--format", "latex")
     assert rows(copy) == rows(compared[0])
+    tables = (copy / "comparison.tex").read_text(encoding="utf-8")
+    assert tables.count(r"\begin{tabular}{l l S[table-format=") == 1
+    assert tables.count(r" \\") == 1 + len(rows(copy))
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from matplotlib.image import imread
 
 import gdaopt as gda
-from gdaopt.studies.pictures import Run
+from gdaopt.studies.pictures import PICTURES, Run
 from gdaopt.studies.saved_runs import read_runs
 from gdaopt.studies.study_directory import StudyDirectory, task_key
 from tests.cli.cases import (
@@ -156,7 +157,7 @@ def test_saved_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "result.json").write_text("[1, 2]")
     runs = read_runs([folder])
     assert [run.name for run in runs] == ["_first $\\q", "second"]
-    assert len({run.problem for run in runs}) == 2
+    assert len({run.problem for run in runs}) == 1
     before = content(folder)
     plot("own/_first $\\q.npz", "own/second.npz")
     assert content(folder) == before
@@ -165,6 +166,29 @@ def test_saved_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [run.name for run in both] == ["_first $\\q", "second"]
     twins = read_runs(["own/second.npz", "own/../own/second.npz"])
     assert [run.name for run in twins] == ["own/second", "own/../own/second"]
+
+
+def test_files_of_one_problem_share_a_bound_and_of_others_do_not(tmp_path: Path) -> None:
+    """Neither methods nor starts make another problem; labels, sets and an unknown problem do."""
+    X, signs = np.random.default_rng(0).standard_normal((20, 3)), np.arange(20) % 2
+    first = gda.MetricProblem(gda.GLR(X, signs), gda.GraphMetrics(3.0))
+    others = {
+        "labels": gda.MetricProblem(gda.GLR(X, np.arange(20) % 3 == 0), first.feasible_set),
+        "set": gda.MetricProblem(first.objective, gda.GraphMetrics(3.0, min_eigenvalue=0.1)),
+    }
+    for method in ("alternating", "certified", "projected-gradient"):
+        gda.solve(first, method, tolerance=1e-3).save(tmp_path / method)
+    for name, problem in others.items():
+        gda.solve(problem, "certified").save(tmp_path / name)
+    replace(gda.solve(first), central_objective=None).save(tmp_path / "unknown")
+    of = {run.name: run.problem for run in read_runs([tmp_path])}
+    assert of["alternating"] == of["certified"] == of["projected-gradient"]
+    assert len(set(of.values())) == 4
+    both = read_runs([tmp_path / "alternating.npz", tmp_path / "certified.npz"])
+    figure = PICTURES["convergence"](both, "title")
+    objective, _, gap, _ = figure.axes
+    assert gap.get_ylabel() == "gap to bound"
+    assert len(objective.lines) == 3  # two runs and one bound
 
 
 def test_directories_of_the_same_name(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_a_run_that_begins_at_the_optimum_has_converged() -> None:
 
 def test_another_objective_has_another_size() -> None:
     problem = gda.MetricProblem(nearest(0.0), gda.GraphMetrics(4.0))
-    known = problem.central_gap
+    known = problem.centre.gap
     other = problem.with_objective(100 * nearest(0.0))
-    assert other.central_gap == pytest.approx(100 * known)
+    assert other.centre.gap == pytest.approx(100 * known)
     assert problem.size_of(1e9) == pytest.approx(10 * known)

@@ -168,6 +168,11 @@ def test_the_first_runs_have_panels_of_their_own(picture: str) -> None:
     titles = {number: any(f"class {number}, " in text for text in shown) for number in range(7)}
     assert titles == {number: number < MOST_PANELS for number in range(7)}
     assert figure.get_suptitle() == "title (the first 6 of 7 runs)"
+    if picture == "discs":
+        figure.draw_without_rendering()
+        assert outside(figure) == []
+        assert overprinted(figure) == []
+        assert figure.get_figheight() < 9  # it fits on one screen
     assert "first" not in PICTURES[picture](runs(1), "title").get_suptitle()
 
 

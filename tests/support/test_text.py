@@ -10,7 +10,16 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.backends.registry import SolverInfo
-from gdaopt.support.text import html_table, latex, markdown, plain, reason, shortened, text_table
+from gdaopt.support.text import (
+    html_table,
+    latex,
+    latex_table,
+    markdown,
+    plain,
+    reason,
+    shortened,
+    text_table,
+)
 
 HOSTILE = (
     "\x1b[31mred\x1b[0m",
@@ -67,6 +76,23 @@ def test_tables() -> None:
     page = html_table([HOSTILE], caption=HOSTILE[0])
     assert page.isprintable()
     assert "<script>" not in page
+
+
+def test_tables_of_latex() -> None:
+    heads = ("method", "gap", "steps", "share", "range")
+    rows = [
+        ("joint_1", "-1.25e-07", "10.", "99.5 %", "1 to 2"),
+        ("a & b", "12.5", "", "100.0 %", "<3"),
+    ]
+    assert latex_table(heads, rows, ("method",), "50 %") == [
+        *(r"\begin{table}", r"\centering", r"\caption{50 \%}"),
+        r"\begin{tabular}{l S[table-format=-2.2e-2] S[table-format=2] S[table-format=3.1] "
+        r"S[table-format=0]}",
+        *(r"\toprule", r"method & {gap} & {steps} & {share (\%)} & {range} \\", r"\midrule"),
+        r"joint\_1 & -1.25e-07 & 10 & 99.5 & {1 to 2} \\",
+        r"a \& b & 12.5 & {} & 100.0 & {\textless{}3} \\",
+        *(r"\bottomrule", r"\end{tabular}", r"\end{table}"),
+    ]
 
 
 X, SIGNS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]]), [1, -1, -1]

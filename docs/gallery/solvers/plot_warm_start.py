@@ -23,8 +23,8 @@ for bound in bounds:
     warm.append(last.oracle_calls)
 
 figure, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
-ax.semilogx(bounds, cold, "o--", label="each from the middle of the set")
-ax.semilogx(bounds, warm, "s-", label="each from the optimum before")
+ax.plot(bounds, cold, "o--", label="each from the middle of the set")
+ax.plot(bounds, warm, "s-", label="each from the optimum before")
 ax.set(xlabel="trace bound", ylabel="oracle calls", ylim=(0, None))
 ax.legend()
 plt.show()
