@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.samples import Samples, as_samples, is_sparse
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_name, finite_array, read_only, refuse_masked
+
+if TYPE_CHECKING:
+    from gdaopt.datasets.tabular import TableSchema
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +62,7 @@ class Dataset:
     features: Samples = field(repr=False)
     labels: npt.NDArray[np.str_] = field(repr=False)
     feature_names: tuple[str, ...]
-    schema: Any = field(default=None, repr=False)
+    schema: TableSchema | None = field(default=None, repr=False)
     notes: tuple[str, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
