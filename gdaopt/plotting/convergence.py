@@ -289,6 +289,8 @@ def _draw_levels(ax: Axes, curves: Sequence[Curve], quantity: Quantity) -> dict[
         if np.isfinite(value):
             colour = colours.pop() if is_of_problems else ink(MUTED)
             ax.axhline(value, color=colour, linestyle="--", label=f"_{name}")
+            if name in handles:  # of several problems: one entry stands for all colours
+                colour = ink(MUTED)
             handles[name] = Line2D([], [], color=colour, linestyle="--")
     return handles
 

@@ -51,14 +51,15 @@ def legend_beside(
 ) -> Legend:
     """Write a legend outside of panels that are all panels of their figure.
 
-    Where they are not, or where the layout of the figure makes no room for it, the legend is above
-    the first panel.
+    It is below them if the figure has a title, which would be on it. Where they are not all, or
+    where the layout of the figure makes no room for it, the legend is above the first panel.
     """
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     figure = panels[0].figure
     is_constrained = isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine)
     if is_constrained and set(figure.axes) == set(panels):
+        loc = "lower center" if figure.get_suptitle() else loc
         return write_legend(figure, handles, mathematics, loc=f"outside {loc}", **options)
     place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2}
     return write_legend(panels[0], handles, mathematics, **place, **options)

@@ -185,7 +185,10 @@ def test_files_of_one_problem_share_a_bound_and_of_others_do_not(tmp_path: Path)
     assert of["alternating"] == of["certified"] == of["projected-gradient"]
     assert len(set(of.values())) == 4
     both = read_runs([tmp_path / "alternating.npz", tmp_path / "certified.npz"])
-    figure = PICTURES["convergence"](both, "title")
+    figure = PICTURES["convergence"](both, "alternating.npz, certified.npz, and so on")
+    figure.draw_without_rendering()
+    (legend,), title = figure.legends, max(figure.texts, key=lambda text: text.get_position()[1])
+    assert not legend.get_window_extent().overlaps(title.get_window_extent())
     objective, _, gap, _ = figure.axes
     assert gap.get_ylabel() == "gap to bound"
     assert len(objective.lines) == 3  # two runs and one bound
