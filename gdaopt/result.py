@@ -101,10 +101,10 @@ class Result(ShownAsTable):
     constraints : tuple of str
         The names of the problem's linear constraints, row by row.
     multipliers : ndarray of shape (m,) or None
-        Their multipliers λ: Q* falls by about ``λ_k`` for each unit by which the bound of row k
-        rises. If other λ prove the same bound, these are the smallest, by the least
-        ``Σ_k (λ_k ‖A_k‖)²``, and the rate may hold to one side only, as of ``M[0, 1] == 0`` over
-        graph metrics.
+        Their multipliers λ: ``λ_k`` is the rate at which Q* falls when the bound of row k rises. A
+        bound that rises by h gains at most ``λ_k h``, because Q* is convex in the bounds. If other
+        λ prove the same bound, these have the least ``Σ_k (λ_k ‖A_k‖)²``; the rate may then hold
+        to one side only, as for ``M[0, 1] == 0`` over graph metrics.
     constraint_violation : float or None
         The largest distance of the metric to a constraint that it breaks.
     central_objective : float or None

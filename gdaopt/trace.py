@@ -234,8 +234,8 @@ class Trace:
     iterates : ndarray of shape (n_rows, K, K) or None
         The metric of each row, when the method was asked to keep them.
     multipliers : ndarray of shape (n_rows, m) or None
-        Of the linear constraints in the certificate of each row, NaN if there is none; in the
-        last row those of the result. None when the problem has no constraints.
+        Multipliers of the linear constraints in the certificate of each row, NaN if there is
+        none; the last row has those of the result. None when the problem has no constraints.
 
     Examples
     --------

@@ -172,6 +172,15 @@ def test_the_example_breaks_what_lemma_1_assumes() -> None:
     assert self_loop + eigvalsh(EXAMPLE)[0] == pytest.approx(-0.892, abs=5e-4)
 
 
+def test_the_double_sum_is_twice_the_quadratic_form() -> None:
+    X, z = scaled("iris", "setosa")
+    metric = gda.GraphMetrics(4.0, 1e-3).start(4)
+    differences = X[:, None] - X
+    weights = np.exp(-np.einsum("ijk,kl,ijl->ij", differences, metric, differences))
+    laplacian = np.diag(weights.sum(axis=1)) - weights
+    assert gda.GLR(X, z).value(metric) == pytest.approx(2 * z @ laplacian @ z, rel=1e-10)
+
+
 def test_the_optimum_of_wine_is_not_connected() -> None:
     """The paper's set is not closed: connected metrics come near to this value, none has it."""
     X, z = scaled("wine", "class_1")

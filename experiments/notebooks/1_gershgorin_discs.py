@@ -164,7 +164,7 @@ for ax, ratio in zip(axes, (0.4, 1.0, 2.5), strict=True):
 #
 # </details>
 #
-# **Exercise 2.** Put a second, separate block into the matrix, so that the graph is not connected. Is there
+# **Exercise 2.** Put a second, separate block with another smallest eigenvalue into the matrix. Then the graph is not connected. Is there
 # still a $v > 0$ for which all left-ends are *equal*? Which bound does `gda.linalg.align` reach?
 #
 # <details><summary>Hint</summary>
@@ -192,6 +192,7 @@ two[:3, :3] = M
 two[3:, 3:] = [[3.0, -1.0], [-1.0, 3.0]]
 found = gda.linalg.align(two)
 assert gda.linalg.n_components(two, 0.0) == 2
+assert np.isclose(np.linalg.eigh(two)[1][:, 0], 0).sum() == 2  # zeros in the first eigenvector
 assert np.isclose(found.left_ends.min(), np.linalg.eigvalsh(two)[0])
 assert found.spread > 1
 
@@ -214,7 +215,7 @@ print("left-ends, s = v:  ", gda.linalg.left_ends(M, 1 / printed))
 
 # %% [markdown]
 # **One kept edge does not keep a graph connected.** The first eigenvector makes all left-ends *equal*, and the bound exact,
-# for connected graphs only. Otherwise it has zeros, by which no disc can be scaled (exercise 2). So the paper keeps one edge of each column at
+# for connected graphs only. Otherwise it may have zeros, by which no disc can be scaled (exercise 2). So the paper keeps one edge of each column at
 # least $\varepsilon$: the largest one. But an edge that is not the largest
 # of its column can be the only bridge between two parts of the graph. On the iris data this happens in the first
 # round. The package keeps the edges of a maximum spanning tree instead (`connectivity="tree"`, the default).
@@ -309,13 +310,18 @@ else:
 
 # %% [markdown]
 # `gda.plotting.left_ends` shows all steps at once: the band is between the smallest and the largest left-end.
-# Each step is drawn with the left-ends *after* it, under the $v$ before it. So the band never closes: the discs were aligned,
-# and the step has moved them apart again. It never goes below $\rho$.
+# Each step is drawn with the left-ends *after* it, under the $v$ before it. So the band does not close where the discs
+# are aligned anew: each step has moved them apart again. It closes at the end only, where steps become tiny and all left-ends are
+# at $\rho$. It never goes below $\rho$.
 
 # %% slideshow={"slide_type": "slide"}
 result = gda.solve(problem, "alternating", solver="analytic", max_iterations=30)
 figure, ax = plt.subplots(figsize=(9, 3.6), layout="constrained")
 ax = gda.plotting.left_ends(result, ax=ax)
+
+ends = result.trace.left_ends
+assert (np.ptp(ends[1:11], axis=1) > 5e-4).all()  # steps spread what was aligned
+assert np.allclose(ends[-1], 1e-3, atol=1e-6)
 
 # %% [markdown]
 # **Exercise 4.** Assert, for every state, that no left-end under the $v$ of its step is below $\rho$, up to

@@ -98,7 +98,7 @@ for solver in ("CLARABEL", "SCIPY"):
 # A run solves hundreds of these, so it does not write each on paper.
 # `gda.programs` has this program, and two smaller ones, in the diagonal alone and in one column
 # alone. The paper's method, `"alternating"`, takes turns between the small ones; the method `"joint"` moves all
-# entries. A *polytope* has the data, and a *program* has the solver and the CVXPY problem:
+# entries. A *polytope* has the data, and a *program* has the solver and the CVXPY problem.
 
 # %%
 v = gda.linalg.align(start).v
@@ -294,7 +294,7 @@ for name, dual in answer.duals.items():
 # </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
-# Solution of exercise 3: a multiplier says by how much the least objective falls when the bound rises by 1. The
+# Solution of exercise 3: a multiplier is the rate at which the least objective falls when the bound rises. The
 # budget's is positive: the budget costs something. The forbidden edge has the multiplier 0: the optimum would not have this edge
 # anyway, and without the first constraint the least objective is the same.
 optimum = gda.solve(constrained, "certified", tolerance=1e-9)

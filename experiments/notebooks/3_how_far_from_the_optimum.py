@@ -187,10 +187,10 @@ assert np.linalg.eigvalsh(2 * np.eye(3) - np.ones((3, 3)))[0] < 0
 # A graph metric is $V = \rho I + N$ with $N$ as above and $\operatorname{tr} N \le \tau = C - K \rho$. Written as a sum of
 # $w_k u_k u_k^\top$ with unit vectors $u_k$, the weights add up to the trace of $N$. So a linear function of $V$ is
 #
-# $$ \langle G, V \rangle = \rho \operatorname{tr} G + \sum_k w_k\, u_k^\top G u_k, \qquad w_k \ge 0, \quad \sum_k w_k \le \tau , $$
+# $$ \langle G, V \rangle = \rho \operatorname{tr} G + \sum_k w_k\, u_k^\top G u_k, \qquad w_k \ge 0, \quad \sum_k w_k \le \tau . $$
 
 # %% [markdown]
-# and the best choice is to spend all of $\tau$ on the vector $u$ with the least **price** $u^\top G u$, or
+# The best choice is to spend all of $\tau$ on the vector $u$ with the least **price** $u^\top G u$, or
 # nothing, if no price is negative. For $u = a e_i - b e_j$ with $a^2 + b^2 = 1$ the price is
 # $a^2 G_{ii} + b^2 G_{jj} - 2ab\, G_{ij}$. If $G_{ij} > 0$, its least value is the smaller eigenvalue of the $2 \times 2$
 # block of $G$. If not, a single feature is at least as good. ∎

@@ -325,7 +325,7 @@ for ax, run, title in zip(
     axes, (all_edges, some_edges), ("all edges", "a mask of edges"), strict=True
 ):
     _ = gda.plotting.graph(run, wine.feature_names, ax=ax)
-    ax.set_title(title)
+    ax.set_title(title, y=-0.08)  # below, away from the names
 
 # %% [markdown]
 # Linear constraints are written in CVXPY. The whole problem can be: an objective called with a CVXPY variable is an
@@ -442,5 +442,5 @@ folder.cleanup()
 # * The graph can be read: edges count what changes in different ways, self-loops count a feature by itself.
 # * The trace bound says how many features and edges share the work; find its decade, not its digits.
 # * An objective is a CVXPY expression, or a function with a gradient. Check the gradient.
-# * A mask makes things cheaper; a constraint has a price, and its multiplier says which. Of several valid multipliers the
-#   smallest is the rate.
+# * A mask makes things cheaper; a constraint has a price, and its multiplier says which. If several
+#   multipliers are valid, the smallest one is the rate.

@@ -134,8 +134,7 @@ _ = ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=4, frameon=Fals
 #
 # A solver says `optimal` by its own standards: its own scaling, its own tolerances, absolute or relative. So we do
 # not ask it. We take the point that it returned, and measure two numbers for all solvers alike:
-
-# %% [markdown]
+#
 # * its *infeasibility*, the largest violation of a bound or a row;
 # * its *suboptimality*, its cost minus the cost of the exact answer, over the size of the costs.
 #
@@ -307,7 +306,7 @@ runs = {
 }
 figure, axes = plt.subplots(1, 2, figsize=(11, 3.8), layout="constrained")
 _ = gda.plotting.convergence(runs, ax=axes[0], x="iterations", y="objective")
-looks = (("-", "#0072B2"), ("--", "#E69F00"), ("-.", "#000000"))  # as on the left
+looks = (("-", "C0"), ("--", "C1"), ("-.", "C2"))  # as on the left
 for run, (style, colour) in zip(runs.values(), looks, strict=True):
     moved = run.trace.column("repair_distance")
     axes[1].semilogy(np.maximum(moved, 1e-17), style, color=colour)

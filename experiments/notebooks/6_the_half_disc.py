@@ -194,7 +194,7 @@ assert np.allclose([p, w], corners_of(ratio, radius)[2], atol=1e-6)
 # ## What a projection is
 #
 # A projected gradient step goes down the gradient and leaves the set; then it takes the nearest point of the set. For this
-# small set the projection is a convex problem of its own. Here it is, for one step, in CVXPY:
+# small set the projection is a convex problem of its own, which CVXPY can solve.
 
 # %%
 start = problem.central_metric()

@@ -60,7 +60,7 @@ def replay(
     programs : iterable of RecordedProgram
         Such as `gdaopt.bench.load_programs` returns.
     solver : str
-        Any solver that CVXPY knows, ``"highspy"`` or ``"analytic"``, in any case.
+        Any solver that CVXPY knows, ``"highspy"`` or ``"analytic"``, in capitals or not.
     start : {"re-solve", "cold", "hot"}, optional
         The state that is kept from one program to the next of its kind and size: the compiled
         program; nothing; or also the last answer, from which the solver starts if it can.

@@ -58,9 +58,9 @@ class Certificate(ShownAsTable):
     objective : float
         Q at the metric.
     lower_bound, bound : float and {"linear", "exponential", "scaled", "dual", "none"}
-        Of Q over the problem's set: the best of the linear, the exponential, the scaled and the
-        dual bound, as far as Q has them, and which it is; -inf when there is no bound. The scaled
-        bound is the linear bound at a multiple of the metric.
+        A lower bound of Q over the problem's set, -inf when there is none, and its kind: the best
+        of the linear, exponential, scaled and dual bounds that Q has. The scaled bound is the
+        linear bound at a multiple of the metric.
     multipliers : ndarray of shape (m,) or None
         λ of the linear constraints, row by row as in `MetricProblem.rows`, in units of Q over units
         of the row as it was written; None if there are no constraints.
@@ -72,7 +72,7 @@ class Certificate(ShownAsTable):
     frank_wolfe_gap, gap_round_off : float
         ``⟨∇Q(M), M⟩ - min_S ⟨∇Q(M), ·⟩``, infinite if it is not known, and by how much it is off
         at most. For a convex objective it bounds how far Q(M) is above the optimum, however large
-        Q is. Of an objective that is not convex it is 0 at a stationary point.
+        Q is. If the objective is not convex, it is 0 at a stationary point.
     membership : float
         By how much Q can be below the optimum if the metric counts as a member, since trace and
         smallest eigenvalue are known up to round-off only.

@@ -383,8 +383,8 @@ callable
             without = [label for label in classes if label not in class_weight]
             if unknown and without:
                 raise InvalidInputError(
-                    f"class_weight has a weight for {shortened(unknown[0])}, of which there is no "
-                    f"sample, and none for {shortened(without[0])}; correct the name, or give all "
+                    f"class_weight has a weight for {shortened(unknown[0])}, which no sample has, "
+                    f"and none for {shortened(without[0])}; correct the name, or give all "
                     "classes a weight"
                 )
         weights: FloatArray = compute_class_weight(

@@ -52,16 +52,16 @@ class Method(ABC):
     tolerance : float, optional
         The relative tolerance of the stopping rules.
     absolute_tolerance : float, optional
-        The run has *converged* when ``Q - lower_bound ≤ absolute_tolerance + tolerance·|Q|``. If
-        Q is over ten times what can be gained in the set, by the Frank–Wolfe gap in its middle,
-        ten times that take the place of Q, unless what is left is round-off: a constant in Q
-        changes no answer. For an objective that is not convex the run is *stationary* when its
-        Frank–Wolfe gap is as small a share of Q.
+        The run has *converged* when ``Q - lower_bound ≤ absolute_tolerance + tolerance·|Q|``. If Q
+        is more than ten times the Frank–Wolfe gap in the middle of the set, ten times that gap
+        takes the place of Q, because a constant in Q must not change the answer; not so if the
+        rest is round-off. If the objective is not convex, the run is *stationary* when its
+        Frank–Wolfe gap is that small.
     max_iterations : int, optional
         Most steps; no limit by default.
     time_limit : float, optional
-        Seconds; no limit by default. The run ends at its last complete step, and is late by a
-        tenth of the limit or an evaluation of the objective at most.
+        Seconds; no limit by default. The run ends at its last complete step. It overshoots by at
+        most 10 %, or one evaluation.
     initial : array-like of shape (K, K), optional
         A member of the feasible set to start from.
     callback : callable, optional
@@ -233,8 +233,8 @@ class ProgramMethod(Method):
     Parameters
     ----------
     solver : str, optional
-        Who solves the programs: any solver that CVXPY knows, in any case, ``"highspy"`` for HiGHS
-        without CVXPY, started hot, or ``"analytic"`` for their exact solution in closed form.
+        Who solves the programs: any solver that CVXPY knows, in capitals or not, ``"highspy"`` for
+        HiGHS without CVXPY, started hot, or ``"analytic"`` for the exact solution in closed form.
     solver_opts : mapping, optional
         Options of that solver.
     fallback : str or sequence of str, optional

@@ -99,8 +99,9 @@ class Program:
     Parameters
     ----------
     solver : str, optional
-        Any solver that CVXPY knows, in any case; ``"highspy"`` for HiGHS without CVXPY, started
-        hot; or ``"analytic"`` for the exact solution in closed form. Or all options of programs.
+        Any solver that CVXPY knows, in capitals or not; ``"highspy"`` for HiGHS without CVXPY,
+        started hot; or ``"analytic"`` for the exact solution in closed form. Or all options of
+        programs.
     isolate : bool, optional
         Solve in a worker process, even if these options do not ask for it.
 

@@ -52,7 +52,7 @@ class JointPolytope(Polytope):
     floor : ndarray of shape (n,)
         Least edge weights; an InfeasibleProblemError says that they need more trace than there is.
     current : ndarray of shape (K + n,), optional
-        Entries of a metric inside; by default edges are at their floors and rows tight.
+        Entries of a metric of the polytope; by default edges are at their floors and rows tight.
 
     Attributes
     ----------

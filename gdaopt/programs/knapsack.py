@@ -63,7 +63,7 @@ class SharesPolytope(Polytope):
     spare : float
         What the floors leave of the budget, ≥ 0.
     row_scale : float
-        By what solvers see the row multiplied, because their tolerances are absolute.
+        The factor of the row that solvers see, because their tolerances are absolute.
     """
 
     spare: float

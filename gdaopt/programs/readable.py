@@ -40,10 +40,10 @@ def at(
     Returns
     -------
     cvxpy.Problem
-        Of one variable, the symmetric K×K matrix M, with two parameters, the gradient G and v. Its
-        constraints have labels: ``rows`` says of the left-ends that ``M v ≥ ρ v``; ``budget`` is
-        the trace bound; ``signs`` and ``mask`` are those of the edges; ``fixed`` are the entries
-        that do not move. The linear constraints of `problem` follow as they were written.
+        A problem in one variable, the symmetric K×K matrix M. Its parameters are the gradient G
+        and v. Its constraints have labels: ``rows`` is ``M v ≥ ρ v``; ``budget`` is the trace
+        bound; ``signs`` and ``mask`` are those of the edges; ``fixed`` are the entries that do not
+        move. The linear constraints of `problem` follow as they were written.
 
     Examples
     --------

@@ -34,6 +34,13 @@ def index() -> dict[str, object]:
         ("threads", "solvers"),
         ("slow progress", "methods"),
         ("licence", "about"),
+        ("learned matrix", "start"),
+        ("which method", "methods"),
+        ("sdp", "methods"),
+        ("pipeline", "scikit-learn"),
+        ("citing", "about"),
+        ("band", "made_gallery/convergence/plot_bands_over_seeds"),
+        ("solver of your own", "extending/backend"),
     ],
 )
 def test_a_search_finds_the_title_that_answers(words: str, page: str) -> None:

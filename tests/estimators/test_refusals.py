@@ -44,7 +44,7 @@ OPTIONS: list[tuple[Any, str]] = [  # of samples that would do
     *((GRAPH(class_weight={1: w}), "class_weight of 1 must be .*, got ") for w in (0, -1, np.nan)),
     (
         GRAPH(class_weight={3: 2.0, 1: 1.0}),
-        "for 3, of which there is no .*, and none for 0",
+        "for 3, which no sample has, and none for 0",
     ),
     (METRIC(metrics="balanced", method="joint"), "got method='joint'; leave the method"),
     (METRIC(metrics="signed"), "the labels of two classes, and there are 3; pass a set"),

@@ -177,7 +177,7 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     ),
     (lambda: gda.PairHinge(X, LABELS, pairs=PAIR, similar=[True]), "got both y and similar"),
     (lambda: gda.PairHinge(X, pairs=PAIR), "got neither y nor similar"),
-    (lambda: gda.PairHinge(X, similar=[True]), "similar needs pairs"),
+    (lambda: gda.PairHinge(X, similar=[True]), "pass pairs, too"),
     (
         lambda: gda.LogisticPairs(X, pairs=[[0, 1], [0, 2]], similar=[1, -1]),
         "similar must be a boolean for each of the 2 pairs, got [1, -1]",

@@ -2,9 +2,9 @@
 Left-ends as small multiples
 ============================
 
-The left-ends of the scaled discs are lower bounds of the eigenvalues. In a diagonal step of the
-alternation they stay above ρ; the alignment before the next block closes the band at the smallest
-eigenvalue.
+The left-ends of the scaled discs are lower bounds of the eigenvalues. A step may
+spread them, but none falls below ρ. Each step is drawn with the left-ends after it, under the
+vector that aligned them before it.
 """
 
 import matplotlib.pyplot as plt

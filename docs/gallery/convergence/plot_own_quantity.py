@@ -1,6 +1,6 @@
 """
-A quantity of one's own
-=======================
+A quantity of your own
+======================
 
 ``trace_columns`` takes functions of the state of a run. Their columns are in the trace, in its CSV
 file, in a saved result, and in pictures.

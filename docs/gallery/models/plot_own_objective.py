@@ -1,6 +1,6 @@
 """
-An objective of one's own
-=========================
+An objective of your own
+========================
 
 Any function that CVXPY can prove convex is an objective: here the distance to a covariance, with a
 penalty on edges. The set, the method and the certificate stay.

@@ -2,7 +2,7 @@
 What a tolerance costs
 ======================
 
-The certified gap that is asked for, and the calls of the oracle until it is proven. Each run is one
+How many calls of the oracle it takes to prove a certified gap. Each run is one
 point; ``status`` says whether its tolerance was reached.
 """
 

@@ -2,7 +2,7 @@
 Where the time goes
 ===================
 
-Of a run with a solver through CVXPY most time is spent around the solver. The parts are columns of
+If a solver is called through CVXPY, most time is spent around the solver. The parts are columns of
 the trace.
 """
 

@@ -242,7 +242,7 @@ def read_labelled_pairs(
     codes = None if y is None else class_codes(y, features.shape[0])
     if pairs is None:
         if codes is None:
-            raise InvalidInputError("similar needs pairs, of which it says which are similar")
+            raise InvalidInputError("similar says which pairs are similar; pass pairs, too")
         order = np.argsort(codes, kind="stable")
         codes = codes[order]
         labelled = LabelledPairs(RectanglePairs.by_class(features[order], codes), codes=codes)
