@@ -28,7 +28,7 @@ def executed(script: Path, **options: Any) -> nbformat.NotebookNode:
 
 
 def test_there_are_notebooks_and_no_others() -> None:
-    assert len(SCRIPTS) == 6
+    assert len(SCRIPTS) == 7
     made = sorted(path.stem for path in run_notebooks.FOLDER.glob("*.ipynb"))
     assert made == [path.stem for path in SCRIPTS]
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import pytest
 
+import gdaopt as gda
 from gdaopt import lmi
 from gdaopt.errors import InvalidInputError
 from tests.lmi.models import NETWORKS, e_optimal, grid_edges, random_inequality
@@ -30,7 +32,9 @@ def test_networks(kind: str, by: str, side: int) -> None:
     exact, problem = NETWORKS[kind](side), NETWORKS[kind](side)
     optimum = exact.solve(solver="CLARABEL", **ACCURATE)
     unit = 1 + abs(optimum)
-    problem.solve(method="discs", by=by)
+    # Multipliers are as accurate as the root of the gap.
+    is_tight = by == "tangents" and side == 3
+    problem.solve(method="discs", by=by, tolerance=1e-8 if is_tight else 1e-6)
     stats = stats_of(problem)
     assert problem.value == pytest.approx(optimum, abs=1e-6 * unit)
     assert stats.upper - stats.lower <= 2e-6 * unit
@@ -44,7 +48,8 @@ def test_networks(kind: str, by: str, side: int) -> None:
         return
     reference = exact.constraints[0].dual_value
     difference = np.abs(problem.constraints[0].dual_value - reference).max()
-    assert difference <= (1e-4 if by == "cones" else 2e-3) * np.abs(reference).max()
+    allowed = 1e-4 if by == "cones" else 2e-4 if is_tight else 2e-3
+    assert difference <= allowed * np.abs(reference).max()
 
 
 @pytest.mark.parametrize("kind", NETWORKS)
@@ -89,28 +94,51 @@ def test_a_proof_from_a_bad_point_still_bounds_the_optimum() -> None:
     assert proof.upper >= optimum - 1e-8
 
 
-def test_a_vector_proves_in_rational_numbers() -> None:
-    problem = e_optimal(3)
+@pytest.mark.parametrize("side", [3, 6])
+def test_a_vector_proves_in_rational_numbers(side: int) -> None:
+    problem = e_optimal(side)
     problem.solve(method="discs")
-    vector = stats_of(problem).vector
+    stats = stats_of(problem)
     weights = next(each for each in problem.variables() if each.size > 1)
-    edges, size = grid_edges(3), 9
+    edges, size = grid_edges(side).tolist(), side * side
     w = [Fraction(float(max(value, 0.0))) for value in np.asarray(weights.value)]
     budget = Fraction(len(edges))
     w = [min(each * budget / max(sum(w), budget), Fraction(2)) for each in w]
     ground = [Fraction(float(each)) for each in np.random.default_rng(0).random(size)]
-    v = [Fraction(float(each)) for each in vector]
-    rows = [ground[i] * v[i] for i in range(size)]
-    for weight, (i, j) in zip(w, edges.tolist(), strict=True):
-        rows[i] += weight * (v[i] - v[j])
-        rows[j] += weight * (v[j] - v[i])
-    feasible = min(row / each for row, each in zip(rows, v, strict=True))  # Fv ≥ λv, v > 0
-    squares = sum(each * each for each in v)
-    gains = sorted(((v[i] - v[j]) ** 2 for i, j in edges.tolist()), reverse=True)
-    most = sum(2 * gain for gain in gains[: len(edges) // 2])  # budget m, each weight at most 2
-    bound = (most + sum(g * each**2 for g, each in zip(ground, v, strict=True))) / squares
+
+    def left_ends(v: list[Fraction]) -> list[Fraction]:
+        rows = [ground[i] * v[i] for i in range(size)]
+        for weight, (i, j) in zip(w, edges, strict=True):
+            rows[i] += weight * (v[i] - v[j])
+            rows[j] += weight * (v[j] - v[i])
+        return [row / each for row, each in zip(rows, v, strict=True)]
+
+    laplacian = problem.constraints[0].args[0].value + float(problem.value) * np.eye(size)
+    first = np.abs(np.linalg.eigh(laplacian)[1][:, 0])
+    feasible = min(left_ends([Fraction(float(each)) for each in first]))  # Fv ≥ λv, v > 0
+    d = [Fraction(float(each)) for each in stats.vector]
+    gains = sorted(((d[i] - d[j]) ** 2 for i, j in edges), reverse=True)
+    whole, rest = divmod(len(edges), 2)  # budget m, each weight at most 2
+    most = sum(2 * gain for gain in gains[:whole]) + rest * gains[whole]
+    most += sum(g * each**2 for g, each in zip(ground, d, strict=True))
+    bound = most / sum(each * each for each in d)
     assert feasible <= bound
-    assert bound - feasible <= Fraction(1, 10**4)
+    assert bound - feasible <= Fraction(1, 10**6)
+    assert float(feasible) - 1e-6 <= problem.value <= float(bound) + 1e-6
+
+
+@pytest.mark.parametrize("by", ["tangents", "multipliers"])
+def test_programs_are_recorded_and_solved_again(by: str, tmp_path: Path) -> None:
+    problem = e_optimal(3)
+    with gda.bench.recording(tmp_path / "network.npz"):
+        problem.solve(method="discs", by=by)
+    programs = gda.bench.load_programs(tmp_path / "network.npz")
+    assert len(programs) >= stats_of(problem).n_programs > 1
+    assert {each.kind for each in programs} == {"linear"}
+    for solver in ("highspy", "CLARABEL"):
+        answers = list(gda.bench.replay(programs, solver))
+        assert len(answers) == len(programs)
+        assert all(answer.is_verified(1e-5) for answer in answers)
 
 
 def test_parameters_are_read_anew() -> None:

@@ -174,11 +174,17 @@ def complex_model() -> cp.Problem:
     return cp.Problem(cp.Minimize(cp.real(cp.trace(matrix))), [matrix >> np.eye(2)])
 
 
+def curved_model() -> cp.Problem:
+    x = cp.Variable(2)
+    return cp.Problem(cp.Minimize(cp.sum(x)), [cp.diag(cp.square(x)) >> np.eye(2)])
+
+
 @pytest.mark.parametrize(
     ("problem", "sentence"),
     [
         (cp.Problem(cp.Minimize(cp.Variable(nonneg=True))), "no matrix inequality"),
         (complex_model(), "is complex"),
+        (curved_model(), "is not affine; discs are for real matrices that are affine"),
     ],
 )
 def test_wrong_models_are_refused(problem: cp.Problem, sentence: str) -> None:
