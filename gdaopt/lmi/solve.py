@@ -83,8 +83,8 @@ def solve_by_discs(
     strict : bool, optional
         Refuse a problem with an inequality that is not exact.
     tolerance : float, optional
-        The relative gap at which a sequence of programs stops. Its dual values are as accurate as the
-        root of the gap.
+        The relative gap at which a sequence of programs stops. Its dual values are as accurate as
+        the root of the gap.
     max_programs : int, optional
         How many programs a sequence solves at most.
     by_programs, nonpositive : optional
