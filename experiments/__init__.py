@@ -15,6 +15,7 @@ NAMES = (
     "precision",
     "held_out",
     "signed",
+    "discs",
     "backends",
     "inexact_vertices",
     "overheads",
