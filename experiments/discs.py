@@ -408,7 +408,8 @@ def cell(each: Row | None) -> str:
         return "–"
     if each["end"] != "certified":
         return str(each["end"])
-    times = f"{each['seconds']:.2g} ({each['solver']:.2g})"
+    of_solver = "–" if math.isnan(each["solver"]) else f"{each['solver']:.2g}"
+    times = f"{each['seconds']:.2g} ({of_solver})"
     return times if each["gap"] <= GAP else f"{times}, gap {each['gap']:.0e}"
 
 
