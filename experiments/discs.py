@@ -440,7 +440,8 @@ def picture(rows: list[Row]) -> Figure:
         ax.set_title(kind)
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
-    figure.supxlabel("nodes")
+    for ax in axes[1]:
+        ax.set_xlabel("nodes")
     figure.supylabel("seconds in all, to a certified 1e-6")
     return figure
 
