@@ -19,7 +19,7 @@ from gdaopt.lmi.model import stack
 from gdaopt.lmi.programs import DiscPrograms, Optimum, first_eigenvector
 from gdaopt.support.validation import FloatArray
 
-_CUT = 1e-9  # relative to p + q: cones that are broken by less get no tangent
+_CUT = 1e-10  # relative to p + q: cones that are broken by less get no tangent
 _SPREAD = 7.5  # of the multipliers of the first program
 _WIDEST, _NARROWEST = 1e6, 1 + 1e-9
 _LEAST = 1e-2  # relative to the largest entry: of the first vector of multipliers
