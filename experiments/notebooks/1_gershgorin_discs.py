@@ -246,7 +246,7 @@ for rule in ("zeta", "tree"):
 #
 # <details><summary>Hint</summary>
 #
-# The eigenvalues of a path of $K$ nodes with weights 1 are $2 \cos(k \pi / (K+1))$.
+# The adjacency matrix of a path of $K$ nodes has the eigenvalues $2 \cos(k \pi / (K+1))$, $k = 1, \dots, K$.
 #
 # </details>
 
@@ -283,8 +283,7 @@ def draw(step, ax=None):
     state = states[step]
     if ax is None:
         ax = plt.subplots(figsize=(6, 2.6), layout="constrained")[1]
-    v = gda.linalg.align(state.metric).v if state.v is None else state.v
-    gda.plotting.discs(state.metric, v, names=iris.feature_names, ax=(None, ax))
+    gda.plotting.discs(state.metric, state.v, names=iris.feature_names, ax=(None, ax))
     ax.set_xlim(-0.2, 5.2)
     moved = "start" if step == 0 else state.phase
     if state.block is not None and state.phase == "column":
@@ -335,7 +334,7 @@ assert np.allclose(ends[-1], 1e-3, atol=1e-6)
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 4
-for state in states[1:]:
+for state in states:
     smallest = gda.linalg.left_ends(state.metric, state.v).min()
     assert smallest >= 1e-3 - 1e-10
     assert np.linalg.eigvalsh(state.metric)[0] >= smallest - 1e-10

@@ -186,7 +186,7 @@ print(f"dual:     {solution.duals['budget']:.4f}")
 # </details>
 #
 # **Exercise 2.** What is the value of the *semidefinite* program, over all graph metrics? It is
-# `problem.feasible_set.minimize_linear(G)`. Why can it not be larger than the value of the linear program?
+# `problem.feasible_set.minimize_linear(G).value`. Why can it not be larger than the value of the linear program?
 #
 # <details><summary>Hint</summary>
 #

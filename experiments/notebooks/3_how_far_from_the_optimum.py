@@ -243,21 +243,23 @@ for size in (3, 6, 10):
     )
 
 # %% [markdown]
-# In the package it is `problem.feasible_set.minimize_linear(G)`. With it a certificate costs one gradient and
+# In the package it is `problem.feasible_set.minimize_linear(G).value`. With it a certificate costs one gradient and
 # $O(K^2)$ operations, so every run of every method records one in each step.
 #
 # **Exercise 3.** Write `certified_gap(problem, M)`: the gap of a metric by your own formula. Check it at the
-# metric of the alternation and at the identity matrix.
+# metric of the alternation, whose gap is above, and at the identity matrix. Is the lower bound that follows from it above
+# or below that of `gda.certify`, and why?
 #
 # <details><summary>Hint</summary>
 #
-# $\langle G, M \rangle$ is `np.vdot(G, M)`, and `least_by_formula` is there already.
+# $\langle G, M \rangle$ is `np.vdot(G, M)`, and `least_by_formula` is there already. The `gap` of `gda.certify` is the one of
+# its own bound, the exponential one.
 #
 # </details>
 
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
-# Solution of exercise 3
+# Solution of exercise 3: its bound is below that of `gda.certify`, which is exponential (exercise 1).
 def certified_gap(problem, M):
     G = problem.objective.gradient(M)
     return np.vdot(G, M) - least_by_formula(G)

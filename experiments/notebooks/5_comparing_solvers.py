@@ -257,7 +257,7 @@ _ = ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3, frameon=Fals
 # The solver that was asked for little does not reach the top: what it does not solve to 1e-6 does not count.
 #
 # **Exercise 2.** A profile compares with the best of those that take part. Take out the fastest solver and draw
-# the profile again. Can two other solvers change places? Give an example with made-up times.
+# the profile again. Can two other solvers change places at the same $\tau$? Give an example with made-up times.
 #
 # <details><summary>Hint</summary>
 #

@@ -47,6 +47,7 @@ np.set_printoptions(precision=4, suppress=True)
 # %%
 C, rho = 2.0, 0.1
 radius = C / 2 - rho
+graphs = gda.GraphMetrics(trace_bound=C, min_eigenvalue=rho)
 
 rng = np.random.default_rng(0)
 for p, w in rng.uniform((-1, 0), (1, 1), (1000, 2)):
@@ -80,9 +81,10 @@ for angle in np.linspace(0, np.pi / 2, 5):
 # set* means *find the best atom*: over the arc, a formula.
 
 # %% [markdown]
-# **Exercise 1.** Let the costs be such that the whole trace is spent (the solution makes them so by a $-2 I$). The best point
+# **Exercise 1.** Let the costs be such that the whole trace is spent: $G_{11}$ or $G_{22}$ is negative. The best point
 # of the arc for the costs $\langle G, M \rangle$ is where $-(G_{11} - G_{22},\, -2 G_{12})$ points to, if
-# that is above the flat side. Write it as a formula, and compare it with `minimize_linear`.
+# that is above the flat side. Which point is the best otherwise? Write it as a formula, and compare it with the `vertex` of
+# `graphs.minimize_linear(G)`.
 #
 # <details><summary>Hint</summary>
 #
@@ -93,10 +95,10 @@ for angle in np.linspace(0, np.pi / 2, 5):
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 1: ⟨G, M⟩ is (G_11 + G_22) C/2 + (G_11 - G_22) p - 2 G_12 w. Where the edge should be negative, w
 # is 0 and p goes to the side that is cheaper.
-graphs = gda.GraphMetrics(trace_bound=C, min_eigenvalue=rho)
 for _ in range(100):
     G = rng.standard_normal((2, 2))
-    G = (G + G.T) / 2 - 2 * np.eye(2)  # so that the whole trace is spent
+    G = (G + G.T) / 2 - 2 * np.eye(2)
+    assert np.diag(G).min() < 0  # the whole trace is spent
     down = -np.array([G[0, 0] - G[1, 1], -2 * G[0, 1]])
     if down[1] < 0:
         down = np.array([np.sign(down[0]), 0.0])
@@ -257,33 +259,36 @@ def clipped(matrix):
     return rho * np.eye(2) + beyond * min(1.0, (C - 2 * rho) / np.trace(beyond))
 
 
+def descend(bring_back, steps=400):
+    """Return the metrics of steps down the gradient, each brought back into the set."""
+    metrics = [start]
+    for _ in range(steps):
+        moved = metrics[-1] - 1e-4 * problem.objective.gradient(metrics[-1])
+        metrics.append(bring_back(moved))
+    return metrics
+
+
 print("distance of the projection:", np.linalg.norm(M.value - outside).round(4))
 print("distance of the clipped one:", np.linalg.norm(clipped(outside) - outside).round(4))
 assert problem.violations(graphs.made_feasible(clipped(outside))) == ()
 
 # %% [markdown]
-# **Exercise 3.** Descend by clipping: 400 steps of 1e-4 times the gradient, from `start`. Where does it end: at the
-# optimum, or above it? Do the same with projections (`method="gdaopt"` projects in closed form here). By how much
-# does each end above the optimum?
+# **Exercise 3.** Descend by clipping: 400 steps of 1e-4 times the gradient, from `start`, each brought back into the set by
+# `clipped`. The function `descend` above does that. Where does it end: at the optimum, or above it? Do the same with
+# projections. By how much does each end above the optimum?
 #
 # <details><summary>Hint</summary>
 #
-# `clipped` is above; `graphs.projected(matrix).point` is the projection.
+# `graphs.projected(matrix).point` is the projection.
 #
 # </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 3: projections lead to the optimum, clipping does not.
-by_clipping, by_projection = [start], [start]
-for _ in range(400):
-    by_clipping.append(
-        clipped(by_clipping[-1] - 1e-4 * problem.objective.gradient(by_clipping[-1]))
-    )
-    moved = by_projection[-1] - 1e-4 * problem.objective.gradient(by_projection[-1])
-    by_projection.append(graphs.projected(moved).point)
+maps = {"clipping": clipped, "projections": lambda matrix: graphs.projected(matrix).point}
 ends = {
-    "clipping": problem.objective.value(by_clipping[-1]) / optimum.objective - 1,
-    "projections": problem.objective.value(by_projection[-1]) / optimum.objective - 1,
+    name: problem.objective.value(descend(bring_back)[-1]) / optimum.objective - 1
+    for name, bring_back in maps.items()
 }
 print({name: f"{100 * max(above, 0):.1f} % above" for name, above in ends.items()})
 assert ends["clipping"] > 10 * ends["projections"]
@@ -306,7 +311,7 @@ figure, axes = plt.subplots(2, 3, figsize=(13, 6), layout="constrained", sharex=
 above = {}
 for (name, (method, options)), ax in zip(METHODS.items(), axes.flat, strict=True):
     if method is None:
-        metrics = by_clipping
+        metrics = descend(clipped)
     else:
         steps = gda.iterate(problem, method, initial=start, **options)
         metrics = [state.metric for state in steps]

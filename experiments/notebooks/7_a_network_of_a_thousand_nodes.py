@@ -159,13 +159,14 @@ ax.set_axis_off()
 # %% [markdown] slideshow={"slide_type": "slide"}
 # ## One vector proves it
 #
-# Let $v$ be the first eigenvector of the Laplacian that was found. Its left-ends are all $\lambda_{\min}$: no weights
-# that keep the budget can be *worse* than what they give. And for any $d$, no weights can be *better* than
-# $\max_w d^\top F(w)\, d / d^\top d$, which is a linear program whose optimum can be read off.
+# Let $v$ be the first eigenvector of the Laplacian that was found. Its left-ends are all $\lambda_{\min}$, so that they
+# prove what these weights reach: the optimum is not *below* it. And for any $d \ne 0$ the optimum is not *above*
+# $\max_w d^\top F(w)\, d / d^\top d$, over all $w \ge 0$ that keep the budget. This is a linear program whose optimum can be
+# read off.
 
 # %% [markdown]
-# **Exercise 3.** Bound the optimum from above by the multipliers $\mu$ of the rows of `cones`: take $d = \sqrt \mu$. Bound it
-# from below by an eigenvalue. How far apart are the two?
+# **Exercise 3.** Bound the optimum from above by the multipliers $\mu$ of the nodes' rows, which are
+# `cones[-1].dual_value`: take $d = \sqrt \mu$. Bound it from below by an eigenvalue. How far apart are the two?
 #
 # <details><summary>Hint</summary>
 #
