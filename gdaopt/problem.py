@@ -49,8 +49,8 @@ class MetricProblem(ShownAsTable):
     Raises
     ------
     InvalidInputError
-        When objective or set is something else, when the set has no interior for matrices of the
-        objective's size, e.g. C ≤ Kρ, and for a constraint that is not affine.
+        When objective or set has another type, when the set has no interior for matrices of the
+        objective's size, e.g. C ≤ Kρ, or when a constraint is not affine.
     InfeasibleProblemError
         When no member of the set keeps all constraints, or only members on its boundary do.
 
@@ -107,9 +107,9 @@ class MetricProblem(ShownAsTable):
         -------
         MetricProblem
             Sums and positive multiples of this package's objectives, linear functions and squares
-            ``cp.sum_squares(M - S)`` are recognised; what is left is a `CvxpyObjective`. If a
-            distance ``cp.norm(M - S, "fro")`` alone is minimised, the objective is its square.
-            A term times zero is no term: its domain is not kept, but CVXPY's solvers keep it.
+            ``cp.sum_squares(M - S)`` are recognised; the rest becomes a `CvxpyObjective`. If a
+            distance ``cp.norm(M - S, "fro")`` alone is minimised, the objective is its square. A
+            term times zero is dropped, with its domain; CVXPY's solvers keep the domain.
 
         Raises
         ------
@@ -167,7 +167,7 @@ class MetricProblem(ShownAsTable):
         return self.members.written if isinstance(self.members, Restricted) else None
 
     def central_metric(self) -> FloatArray:
-        """Return a metric inside of the set that keeps all constraints: to start from."""
+        """Return a metric inside of the set that keeps all constraints, as a start."""
         atoms, weights = self.members.centre
         return atoms.added_to(self.members.base, weights)
 
@@ -175,7 +175,8 @@ class MetricProblem(ShownAsTable):
         """Return the size of an objective of some value, of which tolerances are shares.
 
         It is the size of the value, unless the objective is flat, such as one with a large
-        constant: then what can be gained in the whole set is a small part of the value.
+        constant. Then the most that can be gained in the whole set takes its place, because it is a
+        small part of the value.
         """
         return min(abs(objective), _FLAT * self.centre.gap)
 

@@ -35,14 +35,14 @@ class Result(ShownAsTable):
     ----------
     metric : ndarray of shape (K, K)
         A member of the feasible set, read-only: the best state of the run, which is not the last
-        one if a method went up. Of many features it is made when it is asked for,
-        if there is memory for it; `sparse_metric`, a `scipy.sparse.csr_array`, is then cheap.
+        one if a method went up. With many features the array is made when you read it, if there is
+        memory for it; `sparse_metric`, a `scipy.sparse.csr_array`, is then cheap.
     block : ndarray of shape (n, n)
         The rows and columns of the metric that `features` lists, or all of it; read-only.
     features : ndarray of int, shape (n,), or None
-        Of many features those at which the metric is not ρI, ascending: ρ is the smallest
-        eigenvalue that the set allows, and elsewhere the metric is ρ on the diagonal and 0 beside
-        it. None if `block` is all of the metric.
+        With many features, those at which the metric is not ρI, ascending. Here ρ is the smallest
+        eigenvalue that the set allows; elsewhere the metric is ρ on the diagonal and 0 beside it.
+        None if `block` is all of the metric.
     n_features : int
         K.
     feasible_set : FeasibleSet
@@ -51,19 +51,19 @@ class Result(ShownAsTable):
         Q at the metric.
     status : str
         How the run ended. ``converged``: ``Q - lower_bound`` is within the tolerances.
-        ``stationary``: so is `frank_wolfe_gap`, of an objective that is not convex.
+        ``stationary``: `frank_wolfe_gap` is, for an objective that is not convex.
         ``block_minimum``: the gap of every block is within the tolerances, so that no block
         improves on its own. ``slow_progress``: the last steps together lowered the objective by
-        less than the tolerance, or no certified gap, as at kinks of the objective. ``stalled``:
-        what is left is round-off (in files of older versions also the two before).
-        ``inaccurate``: the solver of the whole problem was not accurate enough.
+        less than the tolerance, or they did not lower the certified gap, as at kinks of the
+        objective. ``stalled``: the remaining gap is round-off (in files of older versions also the
+        two before). ``inaccurate``: the solver of the whole problem was not accurate enough.
         ``iteration_limit``, ``time_limit``: a limit was reached. ``interrupted``: by the user or
-        the callback. ``solver_failed``: a solver did not solve a program.
-        ``left_domain``: a step led outside of the set, the linear constraints or the objective's
-        domain, and the metric is the best one that was checked before.
-        ``disconnected``: a step would have disconnected a graph with an edge floor.
-        ``infeasible``: the edge floors left a program without a feasible point. ``failed``: an
-        error was raised, and this is its attribute ``result``, without a lower bound.
+        the callback. ``solver_failed``: a solver did not solve a program. ``left_domain``: a step
+        led outside of the set, the linear constraints or the objective's domain, and the metric is
+        the best one that was checked before. ``disconnected``: a step would have disconnected a
+        graph with an edge floor. ``infeasible``: the edge floors left a program without a feasible
+        point. ``failed``: an error was raised, and this result is its attribute ``result``, without
+        a lower bound.
     message : str
         The reason for the status.
     lower_bound, gap, relative_gap : float or None
@@ -71,8 +71,8 @@ class Result(ShownAsTable):
         set; ``gap = objective - lower_bound``; and ``gap / |objective|``. None without a
         certificate.
     frank_wolfe_gap : float or None
-        For an objective that is not convex, which has no certificate: by how much a tangent at the
-        metric falls over the feasible set at most, 0 at a stationary point.
+        For an objective that is not convex and so has no certificate: the most that the tangent at
+        the metric falls over the feasible set, 0 at a stationary point.
     components : int
         Number of components of the metric's graph.
     iterations, oracle_calls, eigen_decompositions : int
@@ -91,9 +91,9 @@ class Result(ShownAsTable):
     trace : Trace
         The history of the run.
     atoms, weights : ndarrays of shape (n, K) and (n,), or None
-        Unit vectors and their weights, for methods that find the metric as a sum
-        ``metric = B + Σ_k weights[k] · outer(atoms[k], atoms[k])``, where B is the base of the set.
-        Of many features the vectors are the rows of a `scipy.sparse.csr_array`.
+        Unit vectors and their weights, for methods that find the metric as a sum ``metric = B + Σ_k
+        weights[k] · outer(atoms[k], atoms[k])``, where B is the base of the set. With many features
+        the vectors are the rows of a `scipy.sparse.csr_array`.
     colors : ndarray of shape (K,) or None
         For methods that look for balanced signed graphs, +1 or -1 for each feature, so that
         ``colors[i] * colors[j] * metric[i, j] ≤ 0``; the certificate is then one for the balanced
@@ -103,13 +103,13 @@ class Result(ShownAsTable):
     multipliers : ndarray of shape (m,) or None
         Their multipliers λ: ``λ_k`` is the rate at which Q* falls when the bound of row k rises. A
         bound that rises by h gains at most ``λ_k h``, because Q* is convex in the bounds. If other
-        λ prove the same bound, these have the least ``Σ_k (λ_k ‖A_k‖)²``; the rate may then hold
-        to one side only, as for ``M[0, 1] == 0`` over graph metrics.
+        λ prove the same bound, these have the least ``Σ_k (λ_k ‖A_k‖)²``; the rate may then be
+        right to one side only, as for ``M[0, 1] == 0`` over graph metrics.
     constraint_violation : float or None
         The largest distance of the metric to a constraint that it breaks.
     central_objective : float or None
-        Q in the middle of the set, by which saved runs of one problem are recognised; None of many
-        features, of runs that failed or were stopped, and in files of older versions.
+        Q in the middle of the set; it tells which saved runs have the same problem. None with many
+        features, for runs that failed or were stopped, and in files of older versions.
 
     Examples
     --------
@@ -192,7 +192,7 @@ class Result(ShownAsTable):
 
     @property
     def lambda_min(self) -> float | None:
-        """Return the smallest eigenvalue of the metric; None if no row of the trace is its."""
+        """Return the smallest eigenvalue of the metric; None if no row of the trace has it."""
         rows = [row for row in self.trace if row.objective == self.objective]
         return rows[-1].lambda_min if rows else None
 
@@ -289,7 +289,7 @@ class Result(ShownAsTable):
         -------
         pathlib.Path
             The file that was written. Its arrays are named like the attributes, and those of the
-            trace ``trace/...``; ``result`` is JSON text of everything else. Of many features
+            trace ``trace/...``; ``result`` is JSON text of everything else. With many features
             ``metric`` is the diagonal, beside ``edges`` and ``edge_entries``, and ``atoms``,
             ``atom_features`` and ``atom_starts`` are the parts of the sparse array.
         """
@@ -308,9 +308,9 @@ class Result(ShownAsTable):
         ------
         InvalidInputError
             When the file is not a saved result, is damaged, or was written by another version in a
-            format that this version does not read; when it claims what no result of `solve` does,
-            as a metric outside of its set. One that would take more than 256 MiB and than a hundred
-            times its size is not read either.
+            format that this version does not read; or when it contradicts itself, such as with a
+            metric outside of its set. A file whose content would take more than 256 MiB, and more
+            than a hundred times the size of the file, is refused, too.
         OSError
             When it cannot be read.
         """

@@ -51,8 +51,9 @@ def solve(
     TypeError
         For options beside a method object.
     InvalidInputError
-        For a bad option, or a problem whose objective carries no information at the start; for an
-        objective of one's own whose gradient is wrong; for what a callback returns.
+        For a bad option, for a problem whose objective carries no information at the start, for
+        your own objective if its gradient is wrong, and for an answer of a callback that is not
+        allowed.
     GdaoptError
         When a value is below a lower bound, so that the gradient of the objective is wrong or the
         objective is not convex.
@@ -62,8 +63,8 @@ def solve(
     Notes
     -----
     Errors of solvers and domains, limits and interrupts end a run with a status. Any other error
-    that is raised after the start, also one of the objective or the callback, has an attribute
-    ``result`` with what the run had reached.
+    that is raised after the start, also by the objective or the callback, has an attribute
+    ``result``: the result so far.
 
     Examples
     --------
@@ -84,18 +85,18 @@ def solve(
 def iterate(
     problem: MetricProblem, method: str | Method | None = None, **options: Any
 ) -> Iterator[State]:
-    """Yield the state of a run after each step, for teaching and for loops of one's own.
+    """Yield the state of a run after each step, for teaching and for your own loops.
 
     Parameters
     ----------
     problem, method, **options
-        As for `solve`; callbacks, traces and interrupts are the caller's own business here.
+        As for `solve`; here the caller takes care of callbacks, traces and interrupts.
 
     Yields
     ------
     State
-        The start, then the state after each step, until the run ends or reaches a limit. Of many
-        features its metric is that of `State.features`.
+        The start, then the state after each step, until the run ends or reaches a limit. With many
+        features its metric has only the features in `State.features`.
 
     Raises
     ------
@@ -145,8 +146,8 @@ def certify(
     problem : MetricProblem
         Objective, which has to be convex, and set.
     metric : array-like or sparse array of shape (K, K)
-        Any symmetric matrix, in the set or not, at which Q is finite. Of many features a sparse
-        one, such as `Result.sparse_metric`, takes memory of its own order.
+        Any symmetric matrix, in the set or not, at which Q is finite. With many features, a sparse
+        one, such as `Result.sparse_metric`, needs little memory.
     multipliers : array-like of shape (m,), optional
         λ of the linear constraints, not negative for inequalities, such as `Result.multipliers`.
         Every λ gives a lower bound. When left out, column generation finds λ whose bound is nearly
@@ -166,9 +167,10 @@ def certify(
 
     Notes
     -----
-    The bound is as right as the gradient. One metric does not show an error: a wrong gradient shows
-    if a value is below a bound, and runs of `gdaopt.solve` compare all values and bounds.
-    Run `gdaopt.check_objective` on an objective of your own before its metrics are certified.
+    The bound is only right if the gradient is right. One metric cannot show that it is wrong: an
+    error shows if a value is below a bound, and runs of `gdaopt.solve` compare all values and
+    bounds. Run `gdaopt.check_objective` on an objective of your own before its metrics are
+    certified.
     """
     check_instance("problem", problem, MetricProblem)
     if not problem.objective.convex:

@@ -17,7 +17,7 @@ from gdaopt.support.validation import FloatArray
 class State(ShownAsTable):
     """A run after a step, as callbacks get it and the tracer measures it.
 
-    What does not apply to a method is None. Counts are from the start of the run.
+    Attributes that do not apply to a method are None. Counts are from the start of the run.
 
     Attributes
     ----------
@@ -26,17 +26,17 @@ class State(ShownAsTable):
     iteration, round : int
         How many steps have been taken, and how many rounds have begun.
     phase, block : str and int or None
-        What the step moved, and the index of the column if it was one.
+        The part that the step moved, and the index of the column if it was one.
     step, block_gap : float or None
         The step size γ, and the Frank–Wolfe gap of the block before the step.
     lower_bound, multipliers : float and ndarray of shape (m,), or None
         The largest lower bound that the method has certified so far, and the multipliers of the
         linear constraints at the current metric.
     frank_wolfe_gap, gap_round_off : float
-        As those of `gdaopt.certificate.Certificate`, of the current metric.
+        As in `gdaopt.certificate.Certificate`, for the current metric.
     v, aligned_spread, scaling : ndarray of shape (K,), float and str
-        The scaling under which the step was taken, how far apart it left the left-ends, and how it
-        was found.
+        The scaling of the step, the distance between the smallest and the largest left-end under
+        it, and how it was found.
     solver, solver_status, repair_distance : str, str and float or None
         Who solved the program of the step, how that ended, and how far the point was moved into the
         set.
@@ -48,7 +48,7 @@ class State(ShownAsTable):
     atoms, weights, colors
         As those of `gdaopt.Result`, if the method knows them after each step.
     features : ndarray of int, shape (n,), or None
-        Of many features those that the metric and the atoms are of; all others have ρ on the
+        With many features, those that the metric and the atoms have; all others have ρ on the
         diagonal. None for all.
     """
 

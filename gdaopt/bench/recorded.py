@@ -59,15 +59,15 @@ class RecordedProgram:
     Attributes
     ----------
     kind : {"diagonal", "column", "joint", "linear"}
-        Which program it is; ``"linear"`` is any that others give, by its arrays.
+        Which program it is; ``"linear"`` is any program that a user gives as arrays.
     cost : ndarray of shape (n,)
         Its costs.
     polytope : Polytope
-        What a `gdaopt.programs.Program` solves it over. With linear constraints of a user's it is
-        what solvers see, in their units, and so are cost and point.
+        The polytope of the `gdaopt.programs.Program`. With linear constraints of a user, polytope,
+        cost and point are in the units that solvers see.
     point : ndarray of shape (n,)
-        The analytic answer. With linear constraints there is none, and this is the answer of
-        the run's solver; of others' programs it is HiGHS' answer, which its multipliers prove.
+        The analytic answer. With linear constraints there is none, and this is the answer of the
+        run's solver. For programs of a user it is the answer of HiGHS, which its multipliers prove.
     gap : float
         The Frank–Wolfe gap of the run: the cost at the point where it was, minus the cost of the
         answer; 0 if there was no run.
@@ -91,7 +91,7 @@ class RecordedProgram:
 
     @property
     def value(self) -> float:
-        """The least cost; of an MPS file the optimum as its author counts it."""
+        """The least cost; for an MPS file the optimum as its author counts it."""
         least = float(self.cost @ self.point)
         if isinstance(self.polytope, LinearPolytope):
             return self.polytope.sign * least + self.polytope.constant
@@ -99,7 +99,7 @@ class RecordedProgram:
 
     @property
     def layout(self) -> str:
-        """The name of the polytope, which says what files hold of it."""
+        """The name of the polytope, which says which of its numbers files hold."""
         return self.polytope.name.removesuffix(" program")
 
     def numbers(self) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def recording(path: str | os.PathLike[str]) -> Iterator[None]:
     Parameters
     ----------
     path : path-like
-        The npz file; it is written atomically, whichever way the block ends.
+        The npz file; it is written atomically, also if the block ends with an error.
 
     Raises
     ------

@@ -63,7 +63,8 @@ def replay(
         Any solver that CVXPY knows, ``"highspy"`` or ``"analytic"``, in capitals or not.
     start : {"re-solve", "cold", "hot"}, optional
         The state that is kept from one program to the next of its kind and size: the compiled
-        program; nothing; or also the last answer, from which the solver starts if it can.
+        program (``"re-solve"``); nothing (``"cold"``); or the program and the last answer, from
+        which the solver starts if it can (``"hot"``).
     solver_opts : mapping, optional
         Options of the solver.
     isolate : bool, optional

@@ -173,7 +173,7 @@ class ProgramSequence:
     source : str
         The name of a data set, one of ``GENERATED``, or the name of a user's programs.
     dataset : Dataset or None
-        The data, if they are loaded. Its first class is learned.
+        The data, if they are loaded. The problem learns their first class.
     size : int or None
         The number of features, if they are made.
     programs : tuple of RecordedProgram
@@ -208,12 +208,13 @@ class ProgramSequence:
         Parameters
         ----------
         name : str
-            What tables call it.
+            The name in tables.
         programs : iterable of LinearArrays
             In order, such as `LinearArrays.of` returns.
         optima : iterable of float or None, optional
             Their least values, as far as these are known. An InvalidInputError refuses a value that
-            HiGHS does not confirm, and a program without an optimum that it finds and proves.
+            HiGHS does not confirm, and a program for which HiGHS does not find and prove an
+            optimum.
         """
         arrays = list(programs)
         values = [None] * len(arrays) if optima is None else list(optima)
@@ -240,8 +241,8 @@ class ProgramSequence:
         Raises
         ------
         InvalidInputError
-            For a file that is damaged or no linear program, and for an optimum that is not stated
-            rightly.
+            For a file that is damaged or holds no linear program, and for a stated optimum that is
+            wrong.
         """
         path = as_path("source", source)
         name = MPS_ENDING.sub("", path.resolve().name)

@@ -52,15 +52,15 @@ class BaseMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     *A subclass may write:*
 
     ``__init__`` By scikit-learn's rule it names every parameter and only stores it, unchanged,
-    under the same name. With a parameter `missing_label`, the value that stands for "no label", the
-    learner takes samples without labels, too: by it `fit` and the classifiers recognise such
-    learners.
+    under the same name. A learner with a parameter `missing_label`, the value that stands for "no
+    label", takes samples without labels, too. `fit` and the classifiers recognise such a learner by
+    this parameter.
 
     ``_parameter_constraints`` The class's dict of the values that each parameter may have, in the
     form that scikit-learn uses; `fit` raises a `ValueError` for any other value.
 
-    attributes that end with an underscore ``_learn`` sets them on ``self``, for whatever else the
-    fit has found.
+    attributes that end with an underscore ``_learn`` sets them on ``self``, for all other results
+    of the fit.
 
     A learner with a `fit` of its own has no ``_learn``. Its `fit` calls
     ``gdaopt.estimators.inputs.read_samples``, sets ``self.classes_``, then calls
@@ -69,16 +69,16 @@ class BaseMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     Attributes
     ----------
     metric_ : ndarray of shape (n_features, n_features)
-        M, symmetric and positive semidefinite, read-only. It and `components_` are sparse arrays
-        where the learner makes no dense one, as of a certified metric of more than 1,000 features.
+        M, symmetric and positive semidefinite, read-only. It and `components_` are sparse arrays if
+        the learner makes no dense one, such as for a certified metric of more than 1,000 features.
     components_ : ndarray of shape (n_components, n_features)
-        L with ``M = L'L``, read-only. Where M is positive definite, L is Cholesky's factor, which
-        is upper triangular: component i combines the features from i on. For a diagonal M, L is
-        the diagonal matrix of the square roots of the weights.
+        L with ``M = L'L``, read-only. If M is positive definite, L is Cholesky's factor, which is
+        upper triangular: component i combines the features from i on. For a diagonal M, L is the
+        diagonal matrix of the square roots of the weights.
     feature_importances_ : ndarray of shape (n_features,)
         The shares of the features in ``Σ_k M_kk s_k²``, where s are the standard deviations of the
-        features: what each adds, on average, to the squared distance of two samples beside what
-        pairs of features add together. A constant feature has the share 0.
+        features: the part of the mean squared distance of two samples that each feature adds alone,
+        without the parts of pairs of features. A constant feature has the share 0.
     classes_ : ndarray of shape (n_classes,)
         The different labels, sorted.
     n_features_in_ : int
@@ -170,7 +170,7 @@ class BaseMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         -------
         ndarray of shape (n_samples, n_components)
             ``X @ components_.T``, or a data frame after ``set_output(transform="pandas")``. It is
-            sparse where both X and `components_` are.
+            sparse if both X and `components_` are sparse.
         """
         check_is_fitted(self)
         X = read_samples(self, X, reset=False)
@@ -188,7 +188,7 @@ class BaseMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         Parameters
         ----------
         pairs : array-like of shape (n_pairs, 2, n_features)
-            Pairs of samples; of a learner with a ``preprocessor`` also pairs of their indices, of
+            Pairs of samples; for a learner with a ``preprocessor`` also pairs of their indices, of
             shape (n_pairs, 2).
 
         Returns

@@ -74,44 +74,45 @@ _OF_OBJECTIVES: dict[str, Any] = {  # which no learning has no use for
 class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
     """Learn a metric whose trace bound, and objective, are chosen by a race over folds.
 
-    **The rule.** The candidates are an objective with a trace bound each; by default `gdaopt.MCML`
-    and `gdaopt.NCA` with their automatic bounds and 4 times these, and no learning, ``"none"``. On
-    each of two folds the candidates learn from at most 400 samples, and the score of a held-out
-    sample is the share of its 5 nearest neighbours that are of its class. After each fold the
-    candidates leave the race that are more than two standard errors behind the best one, by the
-    paired differences of all samples so far. At the end no learning is chosen unless the others'
-    gains over it are more than chance: unless the largest of their t is exceeded in fewer than 5 %
-    of 400 bootstraps of the samples, in which no candidate has a gain (max-t). Else it is the
-    candidate of the best mean score, which then learns from all samples. These numbers were chosen
-    on synthetic families and noise, see ``figures/learner_families.md``.
+    **The rule.** Each candidate is an objective with a trace bound. By default they are
+    `gdaopt.MCML` and `gdaopt.NCA` with their automatic bounds and 4 times these, and no learning,
+    ``"none"``. On each of two folds the candidates learn from at most 400 samples, and the score of
+    a held-out sample is the share of its 5 nearest neighbours that are of its class. After each
+    fold, a candidate that is more than two standard errors behind the best one leaves the race, by
+    the paired differences of all samples so far. At the end, the search chooses a metric only if
+    the gains over no learning are more than chance. The test is max-t: of 400 bootstraps of the
+    samples, in which no candidate has a gain, fewer than 5 % may exceed the largest t of the
+    candidates. If it is passed, the candidate of the best mean score learns from all samples;
+    otherwise the choice is ``"none"``. These numbers were chosen on synthetic families and noise,
+    see ``figures/learner_families.md``.
 
-    The best of several candidates always looks good on few samples, also where features and labels
-    have nothing to do with each other: so it is compared as the best of several. In pure noise the
-    search nearly always says ``"none"``; it does so, too, where there is little to find in few
-    samples.
+    The best of several candidates always looks good on few samples, even if features and labels
+    have nothing to do with each other. The test takes this into account. In pure noise the search
+    nearly always chooses ``"none"``; it also does so if few samples show only a small effect.
 
     Parameters
     ----------
     learner : MetricLearner, optional
-        What to learn, over which metrics, and how: a `MetricLearner`, by default, or one of its
-        shorthands. Clones of it are fitted; its tolerance is that of the last fit.
+        The learner, with its metrics and options: a `MetricLearner`, by default, or one of its
+        shorthands. Clones of it are fitted; the last fit has its tolerance.
     trace_bounds : array-like of shape (n_bounds,), optional
         The bounds to choose from, for each objective; by default its automatic one, or that of the
         learner, and 4 times that.
     objectives : list of str or callable, optional
-        Objectives to choose from, see `MetricLearner`. By default that of the learner and
-        ``"none"``; without a learner ``"mcml"``, ``"nca"`` and ``"none"``. Without ``"none"`` in
-        the list a metric is always learned.
+        Objectives to choose from, see `MetricLearner`. By default the objective of the learner and
+        ``"none"``; without a learner ``"mcml"``, ``"nca"`` and ``"none"``. If the list lacks
+        ``"none"``, a metric is always learned.
     cv : int, cross-validation generator or iterable, optional
         The folds, as in `sklearn.model_selection.GridSearchCV`: 2 stratified folds by default. The
         groups of a splitter, such as `sklearn.model_selection.GroupKFold`, go to `fit`.
     classifier : estimator, optional
-        What classifies samples after `transform`: best the classifier that follows the learner in
-        a pipeline. None stands for `sklearn.neighbors.KNeighborsClassifier`. The score of a sample
-        is the probability of its class; without ``predict_proba`` it is 1 if the answer is right.
+        The classifier of samples after `transform`; the best choice is the one that follows the
+        learner in a pipeline. None stands for `sklearn.neighbors.KNeighborsClassifier`. The score
+        of a sample is the probability of its class; without ``predict_proba`` it is 1 if the answer
+        is right.
     time_limit : float, optional
         Seconds for the whole search, three quarters of them for the race; no limit by default. When
-        the time of the race is up, the choice is made by the scores so far.
+        the time of the race is up, the scores so far decide.
     verbose : bool, optional
         Whether to print a line for each fold, with the candidates that are left.
 
@@ -120,11 +121,12 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
     trace_bound_, objective_ : float and str or callable
         The choice.
     p_value_ : float or None
-        How likely gains as large as those of the candidates are by chance; None where no learning
-        is no candidate, or the only one.
+        The probability that chance alone gives gains as large as those of the candidates. None if
+        ``"none"`` is not among the candidates, or is the only one.
     cv_results_, best_index_, best_score_ : dict, int and float
         As in `sklearn.model_selection.GridSearchCV`; an entry for each objective and bound. Scores
-        of folds that a candidate has not reached are NaN, and those who left have the last ranks.
+        of folds that a candidate has not reached are NaN, and candidates that left the race have
+        the last ranks.
     learner_ : MetricLearner
         The learner that was fitted to all samples, from the metric of the last fold on. Without a
         learner of your own its tolerance is 0.01, with which the numbers of the rule were chosen:
@@ -138,7 +140,7 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
     -----
     The race is that of Maron, Moore, *Hoeffding races* (1994), with paired standard errors. The
     largest t under the bootstrap is from Westfall, Young, *Resampling-based multiple testing*
-    (1993). What it finds in noise, and what it costs, is in ``figures/search.md``.
+    (1993). Its results in noise and its cost are in ``figures/search.md``.
 
     Examples
     --------
@@ -187,13 +189,13 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
         Parameters
         ----------
         X : array-like or sparse array of shape (n_samples, n_features)
-            Samples; sparse ones where the learner takes them.
+            Samples; sparse ones if the learner takes them.
         y : array-like of shape (n_samples,)
             Labels, of at least two classes.
         sample_weight : array-like of shape (n_samples,), optional
-            See `MetricLearner.fit`. Folds are made of the samples that are not left out, but for
-            lists of folds, whose indices are those of all samples. The samples of a fold that are
-            held out count alike.
+            See `MetricLearner.fit`. Folds consist of the samples that are not left out; but if `cv`
+            is a list of folds, its indices refer to all samples. All held-out samples of a fold
+            count alike.
         **params : dict
             ``groups``, of shape (n_samples,), for a `cv` such as
             `sklearn.model_selection.GroupKFold`; with scikit-learn's metadata routing whatever `cv`

@@ -43,24 +43,25 @@ class GraphClassifier(MetricClassifier):
     Parameters
     ----------
     metric : array-like of shape (n_features, n_features) or estimator, default=None
-        M, positive semidefinite. None stands for the identity. Of a metric learner, that is, an
-        estimator with ``get_mahalanobis_matrix``, `metric_` or ``components_`` after `fit`, or of a
+        M, positive semidefinite. None stands for the identity. If it is a metric learner, or a
         pipeline that ends with one, a clone is fitted: on all samples if it has a parameter
         `missing_label`, else on the labelled samples, with the names of their features if `fit` was
-        given a data frame. Of a fitted one pass ``learner.metric_``.
+        given a data frame. A metric learner is an estimator with ``get_mahalanobis_matrix``,
+        `metric_` or ``components_`` after `fit`. To use a learner that is already fitted, pass
+        ``learner.metric_``.
     n_neighbors : int, default=None
         Join two samples by an edge only if one is among this many nearest neighbours of the other,
         which takes less memory and time. None keeps the edges of all pairs.
     missing_label : object, default=-1
         The value that stands for "no label" in `y`, as in scikit-learn's ``LabelPropagation``.
-        None, NaN and pandas' NA all mean missing values. It never stands for a class: the
-        labels -1 and 1 alone are refused under -1. If -1 is a class, choose another value,
+        None, NaN and pandas' NA all mean missing values. The value never stands for a class: with
+        the value -1, the labels -1 and 1 alone are refused. If -1 is a class, choose another value,
         such as None.
 
     Attributes
     ----------
     metric_ : ndarray of shape (n_features, n_features)
-        M. That of a pipeline acts on the features that its steps before the learner return.
+        M. With a pipeline, M acts on the features that the steps before the learner return.
     metric_learner_ : estimator or None
         The fitted clone of `metric` if that is a learner.
     n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
@@ -73,8 +74,9 @@ class GraphClassifier(MetricClassifier):
         The label of each sample given to `fit`: the given label, or the class with the largest
         score.
     cut_off_ : ndarray of int
-        Indices of the unlabelled samples that no path of edges, of weights above 1e-300, joins to a
-        labelled sample. They get the label of the nearest labelled sample, and `fit` warns of them.
+        Indices of the unlabelled samples that no path of edges joins to a labelled sample; edges
+        have weights above 1e-300. They get the label of the nearest labelled sample, and `fit`
+        warns of them.
 
     See Also
     --------
@@ -170,9 +172,9 @@ class GraphClassifier(MetricClassifier):
 
         The score of a new sample is the mean of the scores of the samples given to `fit`, labelled
         or not, weighted by its edges to them. This is the harmonic solution at the new sample while
-        all other scores stay fixed: there are no edges between new samples; to have them, give the
-        samples to `fit`. A sample that was given to `fit` counts as new, too: its own score takes
-        part in its mean, with weight 1. The scores are not calibrated probabilities.
+        all other scores stay fixed. There are no edges between new samples; if you want them, give
+        the samples to `fit`. A sample that was given to `fit` counts as new, too: its own score
+        takes part in its mean, with weight 1. The scores are not calibrated probabilities.
 
         Parameters
         ----------

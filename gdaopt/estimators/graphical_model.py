@@ -115,10 +115,10 @@ class LaplacianGraphicalModel(_GraphicalModel):
     """A Gaussian graphical model with partial correlations ≥ 0: its precision is a graph metric.
 
     The precision matrix minimises ``-log det M + ⟨S, M⟩ + alpha Σ_ij weights_ij |M_ij|``, i ≠ j,
-    over the positive definite M with ``M_ij ≤ 0``, generalised Laplacians, for the covariance S of
-    the samples. Without a penalty it exists for three samples and more, if no two features are
-    perfectly correlated, and has zeros by itself. The other methods are those of scikit-learn's
-    ``EmpiricalCovariance``.
+    over the positive definite M with ``M_ij ≤ 0``, which are generalised Laplacians. S is the
+    covariance of the samples. Without a penalty the minimiser exists for three samples and more, if
+    no two features are perfectly correlated, and it already has zeros. The other methods are those
+    of scikit-learn's ``EmpiricalCovariance``.
 
     Parameters
     ----------
@@ -146,10 +146,10 @@ class LaplacianGraphicalModel(_GraphicalModel):
     location_ : ndarray of shape (n_features,)
         The mean.
     result_, graph_ : gdaopt.Result and MetricGraph
-        How M was found, where ``result_.gap`` bounds how far the objective is from its minimum, for
-        S and the penalties as they are in floating point; and the graph of M.
+        The run that found M, and the graph of M. ``result_.gap`` bounds the distance of the
+        objective from its minimum, for S and the penalties as they are in floating point.
     n_iter_ : int
-        Newton steps in the block that took most of them.
+        Newton steps in the block with the most steps.
     n_features_in_, feature_names_in_ : int and ndarray of shape (n_features,)
         K, and the column names of X, if `fit` was given a data frame whose names are strings.
 
@@ -160,8 +160,8 @@ class LaplacianGraphicalModel(_GraphicalModel):
 
     Notes
     -----
-    The problem is split exactly into blocks, where the graph of ``S_ij > alpha weights_ij`` falls
-    apart or has bridges ("Proposition: bridges" in ``docs/theory``), and each block is solved by
+    The problem is split exactly into blocks if the graph of ``S_ij > alpha weights_ij`` falls apart
+    or has bridges ("Proposition: bridges" in ``docs/theory``), and each block is solved by
     `gdaopt.methods.ProjectedNewton`.
 
     Examples
@@ -209,7 +209,7 @@ class LaplacianGraphicalModel(_GraphicalModel):
         Warns
         -----
         ConvergenceWarning
-            Where the certified gap is larger than ``tol`` allows.
+            If the certified gap is larger than ``tol`` allows.
         """
         self._set(self._solved(self._read(X), number("alpha", self.alpha, at_least=0)))
         return self
@@ -224,14 +224,14 @@ class LaplacianGraphicalModelCV(FoldsMixin, _GraphicalModel):
     Parameters
     ----------
     alphas : int or array-like of shape (n_alphas,), default=10
-        The path; a number of alphas for as many between the largest covariance of two features and
-        a hundredth of it, on a logarithmic scale.
+        The path. A number stands for as many alphas between the largest covariance of two features
+        and a hundredth of it, on a logarithmic scale.
     criterion : {"likelihood", "ebic"}, default="likelihood"
         The mean log-likelihood of the samples that a fold leaves out, or the extended Bayesian
         information criterion ``-2 n ℓ + E log n + 4 gamma E log K`` of all samples, for E edges and
         the log-likelihood ℓ of a sample (Foygel, Drton, 2010).
     gamma : float, default=0.5
-        Of EBIC.
+        The parameter of EBIC.
     cv : int, cross-validation generator or iterable, default=None
         The folds of the likelihood, five by default; the groups of a splitter, such as
         `sklearn.model_selection.GroupKFold`, go to `fit`.

@@ -167,9 +167,10 @@ class MetricKNeighborsClassifier(MetricClassifier):
 
     Notes
     -----
-    With a learner it is scikit-learn's ``make_pipeline(learner, KNeighborsClassifier())``, which
-    can pass `sample_weight` to the learner, too. That takes no matrix and no learner without
-    ``transform``, and has no `kneighbors` for samples as they are.
+    With a learner it does the same as scikit-learn's ``make_pipeline(learner,
+    KNeighborsClassifier())``, which can pass `sample_weight` to the learner, too. But the pipeline
+    takes no matrix and no learner without ``transform``, and has no `kneighbors` for samples in the
+    original features.
 
     Examples
     --------
@@ -264,7 +265,7 @@ class MetricKNeighborsClassifier(MetricClassifier):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), default=None
-            Samples, by default those given to `fit`, none of which is a neighbour of itself.
+            Samples; by default those given to `fit`, and then no sample is its own neighbour.
         n_neighbors : int, default=None
             How many neighbours to return, by default as many as vote.
 

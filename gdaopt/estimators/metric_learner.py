@@ -63,15 +63,15 @@ class MetricLearner(SolvingLearner):
     """Learn a metric from labelled samples, over a set of metrics of your choice.
 
     The learner minimises the objective of maximally collapsing metric learning, `gdaopt.MCML`, or
-    another objective of labelled samples (see "Definition: losses of distances" in
-    ``docs/theory``) over graph metrics ("Definition: graph metric") or another set. Samples of
-    one class move together, and those of different classes apart. The problem is convex but for
-    ``"nca"``, and ``result_`` holds a certificate of how far the learned metric can be from the
+    another objective of labelled samples (see "Definition: losses of distances" in ``docs/theory``)
+    over graph metrics ("Definition: graph metric") or another set. Samples of one class move
+    together, and samples of different classes move apart. The problem is convex, except with
+    ``"nca"``, and ``result_`` holds a certificate: the most that the learned metric can be from the
     optimum.
 
-    By default the problem is that of the features divided by their standard deviations (`scale`).
-    The metric M acts on the features as they are passed, while ``result_``, the trace bound and the
-    graph are those of the standardised features.
+    By default the features are divided by their standard deviations (`scale`). The metric M acts on
+    the features as they are passed, but ``result_``, the trace bound and the graph belong to the
+    standardised features.
 
     Parameters
     ----------
@@ -90,9 +90,9 @@ callable
         `gdaopt.SDDMetrics`, ``"balanced"`` for the balanced signed graphs of all colours of the
         features (`gdaopt.methods.Balanced`), or for labelled samples of two classes ``"signed"``
         for `gdaopt.SignedGraphMetrics`, where the features have the signs of their correlation with
-        the label. Also taken are a set itself, whose bounds hold where `trace_bound` and
-        `min_eigenvalue` are ``"auto"``; and a function of the trace bound and of the smallest
-        eigenvalue allowed that returns a set.
+        the label. Or a set itself, whose bounds hold if `trace_bound` and `min_eigenvalue` are
+        ``"auto"``; or a function of the trace bound and of the smallest allowed eigenvalue that
+        returns a set.
     edges : array-like, sparse array, networkx.Graph or EdgeMask, optional
         For all names but ``"diagonal"`` and ``"definite"``: the only pairs of features that may
         have an edge, such as those of pixels side by side, in any form of
@@ -110,21 +110,21 @@ callable
         C. With ``"auto"`` it follows the scale of the features, see `gdaopt.scaling`; with ``"K"``
         it is the number of features. It bounds the trace of the metric of standardised features.
     min_eigenvalue : {"auto"} or float, optional
-        ρ, less than C/K. With ``"auto"`` it is a tenth of C/K, so that M is a tenth the metric of
-        no learning (see `gdaopt.scaling`).
+        ρ, less than C/K. With ``"auto"`` it is a tenth of C/K, so that one tenth of M is the metric
+        without learning (see `gdaopt.scaling`).
     scale : {"zscore", "unit", "none"}, optional
         With ``"zscore"`` each feature is divided by its standard deviation over all samples given
         to `fit` before the problem is made, and the metric is given back in the units of the
         features; a feature that is constant is left as it is. With ``"unit"`` it is also divided by
-        √(2K), as in the paper, for which ``trace_bound="K"`` is. With ``"none"`` all features are
-        left as they are, which is right if they share a unit that matters.
+        √(2K), as in the paper; ``trace_bound="K"`` fits this scale. With ``"none"`` all features
+        are left as they are, which is right if they share a unit that matters.
     n_components : int, optional
         Number of coordinates that `transform` returns, for a metric of this rank: the metric of the
         standardised features keeps its largest eigenvalues only. By default it keeps all.
         ``result_`` and ``graph_`` are those of the whole metric.
     tolerance : float, optional
         The certified relative distance from the optimum at which the method stops. If the fit ends
-        further away, for whatever reason, it warns (`sklearn.exceptions.ConvergenceWarning`).
+        further away, for any reason, it warns (`sklearn.exceptions.ConvergenceWarning`).
     max_iterations : int, optional
         Most iterations of the method; no limit by default.
     time_limit : float, optional
@@ -135,13 +135,13 @@ callable
         Whether to print a line for each round of the method.
     class_weight : {"balanced"} or dict, optional
         Positive weights of the classes, as scikit-learn's classifiers take them: each sample has
-        that of its class, see `fit`. They are for ``"mcml"`` and ``"nca"``, and with three classes
-        or more for ``"glr"``.
+        the weight of its class, see `fit`. They are for ``"mcml"`` and ``"nca"``, and with three
+        classes or more for ``"glr"``.
     n_neighbors : int, optional
         For ``"lmnn"``, the number of target neighbours of each sample. For ``"glr"``, how many
-        nearest samples of other classes to pair each sample with, by the distance in the given
-        features, also those that are noise; by default with all. To save time, prefer `max_samples`
-        or `max_pairs`.
+        nearest samples of other classes to pair each sample with; by default all. The distance that
+        decides is the one in all given features, also in features that are noise. To save time,
+        prefer `max_samples` or `max_pairs`.
     max_pairs : int, optional
         Sum over at most so many pairs, drawn at random: for ``"glr"``, of pairs of different
         classes, and for ``"logistic-pairs"``, ``"pair-hinge"`` and ``"deml"``, of all pairs.
@@ -156,16 +156,16 @@ callable
     ----------
     metric_ : ndarray of shape (n_features, n_features)
         M, symmetric and positive semidefinite, read-only. It acts on features as they are passed.
-        Over graph metrics it is one, too, as ``S⁻¹ M S⁻¹`` is for each graph metric M and positive
-        diagonal S, but its trace is another one. It and `components_` are sparse arrays for a
-        certified metric of more than 1,000 features.
+        Over graph metrics it is a graph metric, too, because ``S⁻¹ M S⁻¹`` is one for each graph
+        metric M and positive diagonal S, but its trace is another one. It and `components_` are
+        sparse arrays for a certified metric of more than 1,000 features.
     components_, feature_importances_, classes_, n_features_in_, feature_names_in_
         As of `BaseMetricLearner`.
     result_ : gdaopt.Result
         The result of the method: objective, certificate, status and trace. Its metric is that of
         the standardised features: ``metric_ = result_.metric / np.outer(scale_, scale_)``.
     scale_ : ndarray of shape (n_features,)
-        What each feature was divided by: its standard deviation, or 1.
+        The divisor of each feature: its standard deviation, or 1.
     n_iter_ : int
         Number of iterations of the method.
     trace_bound_, min_eigenvalue_ : float
@@ -174,12 +174,12 @@ callable
         The edges and self-loops of the metric of the standardised features, with the names of the
         features. In these units weights can be compared whatever the features measure.
     sample_indices_ : ndarray of int, or None
-        The samples that were learned from; None for all. ``result_`` is that of the problem of
-        these samples, and of the pairs that were drawn: its certificate says nothing of the others.
+        The samples that were used; None for all. ``result_`` belongs to the problem of these
+        samples and of the drawn pairs: its certificate says nothing about the others.
     full_objective_ : float or None
-        Where samples or pairs were drawn: the objective of all samples and pairs at the metric,
-        which is evaluated once; None where there was no time for it, of many features no memory
-        for N×N numbers, and where none were drawn.
+        If samples or pairs were drawn: the objective of all samples and pairs at the metric, which
+        is evaluated once. None if none were drawn, if there was no time for it, or with many
+        features if there was no memory for N×N numbers.
 
     See Also
     --------
@@ -192,8 +192,8 @@ callable
     The objective is from Globerson, Roweis, *Metric learning by collapsing classes* (NIPS 2005).
     Graph metrics, and the problem of ``"glr"`` with two classes, are from Yang, Cheung, Hu, *Graph
     Metric Learning via Gershgorin Disc Alignment* (ICASSP 2020). With more classes ``"glr"`` is the
-    sum of the regularisers of the classes' 0/1 signals. This sum and the rules for C are this
-    package's own.
+    sum of the regularisers of the classes' 0/1 signals. This sum and the rules for C are new in
+    this package.
 
     Examples
     --------
@@ -245,9 +245,9 @@ callable
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the metric.
 
-        Sparse samples are taken, and stay sparse, where no array of K×K numbers is needed: by the
-        learner's `method`, which is ``"certified"``, and its `metrics`, all but ``"definite"`` and
-        ``"balanced"``, without `edge_floor`.
+        Sparse samples are taken, and stay sparse, if no array of K×K numbers is needed: with the
+        `method` ``"certified"``, with all `metrics` but ``"definite"`` and ``"balanced"``, and
+        without `edge_floor`.
 
         Parameters
         ----------
@@ -256,11 +256,11 @@ callable
         y : array-like of shape (n_samples,)
             Labels, of at least two classes.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights, for the objectives ``"mcml"``, ``"nca"`` and ``"glr"``: with the first
-            two how much the neighbourhood of each sample counts, and with ``"glr"`` the weight of a
-            pair is the product of two of them. Those of `class_weight` multiply them. A sample of
+            Weights, for the objectives ``"mcml"``, ``"nca"`` and ``"glr"``: with the first two how
+            much the neighbourhood of each sample counts, and with ``"glr"`` the weight of a pair is
+            the product of two of them. The weights of `class_weight` multiply them. A sample of
             weight 0 is left out, as if it had not been given, and is no neighbour of others.
-            Standard deviations are those of the other samples without weights.
+            Standard deviations are those of the other samples, without weights.
 
         Returns
         -------
@@ -269,9 +269,9 @@ callable
         Raises
         ------
         InvalidInputError
-            For parameters, samples or labels that do not fit. It is a `ValueError`, as
-            scikit-learn's own checks raise; sparse samples are a `TypeError` where only dense ones
-            are taken.
+            For parameters, samples or labels that do not fit. It is a `ValueError`, as in
+            scikit-learn's own checks; sparse samples raise a `TypeError` if only dense ones are
+            taken.
 
         Warns
         -----

@@ -35,23 +35,23 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     """Learn a metric for each class against the rest, and classify under each.
 
     For each class, clones of `learner` and `classifier` are fitted on the labels "this class" and
-    "not this class", the latter in coordinates in which the Euclidean distance is the learned one.
-    Its answer for a sample is a real number z, positive if the sample belongs to this class. Two
-    classes are one such problem.
+    "not this class", the classifier in coordinates in which the Euclidean distance is the learned
+    one. The classifier's answer for a sample is a real number z, positive if the sample belongs to
+    this class. Two classes need only one such problem.
 
     Parameters
     ----------
     learner : estimator, default=None
         A metric learner, as `gdaopt.GraphClassifier` takes it. None stands for
-        ``GraphMetricLearner("glr")``: where "the rest" are groups apart from each other, ``"mcml"``
-        would pull them together across this class.
+        ``GraphMetricLearner("glr")``, because "the rest" may be groups apart from each other, and
+        ``"mcml"`` would pull these together across this class.
     classifier : estimator, default=None
         Any classifier of two classes with `decision_function` or `predict_proba`, by Euclidean
         distances. None stands for `gdaopt.estimators.MetricKNeighborsClassifier`.
     aggregation : {"vote", "score"}, default="vote"
         With ``"vote"``, as in the published code of the paper's authors, each z > 0 is a vote for
-        its class; of several classes with a vote, or of all, the first wins. With ``"score"``, the
-        largest z wins.
+        its class. If several classes have a vote, or none has, the first one wins. With
+        ``"score"``, the largest z wins.
     missing_label : object, default=-1
         The value that stands for "no label" in `y`, see `GraphClassifier`. A learner or
         classifier that has this parameter, too, is fitted on all samples.
@@ -77,8 +77,8 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     -----
     "One against all" is from Yang, Cheung, Hu, *Graph Metric Learning via Gershgorin Disc
     Alignment* (ICASSP 2020). The votes are from later code of the same authors. The scores are
-    those of scikit-learn's ``OneVsRestClassifier(make_pipeline(learner, classifier))``, which takes
-    no samples without labels and no learner without ``transform``, and has no votes.
+    those of scikit-learn's ``OneVsRestClassifier(make_pipeline(learner, classifier))``, but that
+    pipeline takes no samples without labels and no learner without ``transform``, and has no votes.
 
     Examples
     --------
@@ -176,10 +176,10 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probabilities of the classes for new samples.
 
-        They are what `predict_proba` of the classifiers says of each class against the rest,
-        divided by its sum. A sample that no classifier gives to its class has the same probability
-        for all classes. With ``aggregation="vote"`` the class of a sample need not be the class of
-        the largest one.
+        They are the probabilities that the classifiers give to each class against the rest, divided
+        by their sum. If no classifier gives a sample to its class, all classes have the same
+        probability. With ``aggregation="vote"`` the class of a sample need not be the class of the
+        largest one.
 
         Parameters
         ----------

@@ -138,7 +138,7 @@ class PairMetricLearner(_TupleLearner):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, pairs: Any, y: Any, calibration_params: Mapping[str, Any] | None = None) -> Self:
-        """Learn the metric, and choose the threshold by the same pairs.
+        """Learn the metric, and choose the threshold with the same pairs.
 
         Parameters
         ----------
@@ -249,7 +249,7 @@ class PairMetricLearner(_TupleLearner):
         min_rate: float | None = None,
         beta: float = 1.0,
     ) -> Self:
-        """Choose ``threshold_`` by other pairs than the pairs of `fit`.
+        """Choose ``threshold_`` with other pairs than those of `fit`.
 
         Parameters
         ----------
@@ -258,7 +258,7 @@ class PairMetricLearner(_TupleLearner):
         y : array-like of shape (n_pairs,)
             1 for similar pairs, -1 for dissimilar ones; both occur.
         strategy : {"accuracy", "f_beta", "max_tpr", "max_tnr"}, optional
-            What the threshold is the best for: the most right predictions; the largest F-score of
+            The criterion of the best threshold: the most right predictions; the largest F-score of
             similar pairs; the largest true positive rate with a true negative rate of at least
             `min_rate`; the largest true negative rate with a true positive rate of at least
             `min_rate`.
@@ -399,7 +399,7 @@ class TripletMetricLearner(_TupleLearner):
         return self
 
     def decision_function(self, triplets: Any) -> FloatArray:
-        """Return by how much the third sample is farther from the first than the second is.
+        """Return how much farther the third sample is from the first than the second one is.
 
         Parameters
         ----------

@@ -19,10 +19,10 @@ def sdd(
 ) -> list[cp.Constraint]:
     """Return the constraints of scaled diagonally dominant matrices: a cone for each edge.
 
-    They are ``p_e q_e ≥ F_e²`` for numbers ``p, q ≥ 0`` of each edge, and
-    ``F_ii ≥ Σ p_e + Σ q_e`` over the edges at node i. Such a matrix is positive semidefinite. The
-    converse holds if every cycle of its graph has an even number of positive entries; else the
-    constraints are an *inner approximation*, by which an optimum may be missed by any factor.
+    They are ``p_e q_e ≥ F_e²`` for numbers ``p, q ≥ 0`` of each edge, and ``F_ii ≥ Σ p_e + Σ q_e``
+    over the edges at node i. Such a matrix is positive semidefinite. The converse holds if every
+    cycle of its graph has an even number of positive entries; else the constraints are an *inner
+    approximation*, whose optimum may be wrong by any factor.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def sdd(
     Raises
     ------
     InvalidInputError
-        When the shapes do not go together.
+        When the shapes do not fit together.
 
     References
     ----------
@@ -148,7 +148,7 @@ def left_ends(matrix: Any, v: npt.ArrayLike) -> cp.Expression:
     Raises
     ------
     InvalidInputError
-        When v is not positive, or the shapes do not go together.
+        When v is not positive, or the shapes do not fit together.
 
     Examples
     --------

@@ -25,8 +25,8 @@ class Proof:
     Attributes
     ----------
     lower, upper : float
-        Bounds of the optimum of a minimisation; of a maximisation those of its negative value are
-        turned around, so that always ``lower ≤ optimum ≤ upper``.
+        Bounds of the optimum, for problems that minimise and for problems that maximise: always
+        ``lower ≤ optimum ≤ upper``.
     x : ndarray
         A point that keeps all constraints, and has one of the bounds as its value: the entries of
         all variables of the problem, one after the other, each column by column.
@@ -51,17 +51,17 @@ class Proof:
         return (self.upper - self.lower) / (1 + max(abs(self.lower), abs(self.upper)))
 
     def oriented(self, sign: float) -> Proof:
-        """Return the proof for the problem as it was written: -1 is for one to be maximised."""
+        """Return the proof for the problem as it was written; -1 stands for a maximisation."""
         return self if sign > 0 else replace(self, lower=-self.upper, upper=-self.lower)
 
 
 def certify(
     problem: cp.Problem, *, solver: str = "highspy", nonpositive: Sequence[object] = ()
 ) -> Proof:
-    """Bound the optimum of a problem from both sides, by the values that its variables have.
+    """Bound the optimum of a problem from both sides, with the values of its variables.
 
-    The values may be from any solver, and need not keep the constraints. Linear programs are
-    solved, which one vector d aligns: the first eigenvector of the matrix there.
+    The values may be from any solver, and need not keep the constraints. The function solves linear
+    programs that one vector d aligns: the first eigenvector of the matrix at these values.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def certify(
     Returns
     -------
     Proof
-        Bounds that meet where the values are optimal, up to the accuracy of the solver.
+        Bounds that meet if the values are optimal, up to the accuracy of the solver.
 
     Raises
     ------

@@ -35,7 +35,8 @@ class Inequality:
         F, and the constraint or variable that it is from. If the signs are the multiplier's, it has
         the edges of the multiplier only.
     signs : ndarray of shape (m,)
-        Of each edge: -1 and +1 where all x that keep the linear constraints have that sign, else 0.
+        For each edge -1 or +1, if its entry has that sign for all x that keep the linear
+        constraints; else 0.
     is_bridge : ndarray of shape (m,)
         Which edges lie in no cycle: their signs do not matter.
     cycle : tuple of int
@@ -129,9 +130,9 @@ def structure(
     one sign for all x that keep the linear constraints, and every cycle has an even number of
     positive ones. The signs are found by interval arithmetic.
 
-    It is exact, too, if the same holds for the multiplier of F. Its signs are known where entries
-    of F are free: an entry is a variable of its own, as those of a variable with ``PSD=True`` are,
-    and moving it one way harms neither the objective nor any constraint.
+    It is exact, too, if the same holds for the multiplier of F. Its signs are known if entries of F
+    are free. An entry is free if it is a variable of its own, such as an entry of a variable with
+    ``PSD=True``, and if moving it one way harms neither the objective nor any constraint.
 
     Parameters
     ----------

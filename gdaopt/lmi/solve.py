@@ -29,7 +29,7 @@ NAME = "discs"
 
 @dataclass(frozen=True, eq=False)
 class DiscStats:
-    """What ``solver_stats.extra_stats`` says of a solve by discs.
+    """The content of ``solver_stats.extra_stats`` after a solve by discs.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class DiscStats:
     lower, upper : float
         Bounds of the optimum; infinite if an inequality stayed, or the problem is not linear.
     vector : ndarray
-        The d that proves them, for the nodes of all replaced matrices one after the other.
+        The d that proves the bounds, for the nodes of all replaced matrices one after the other.
     n_programs : int
         The number of programs that were solved; those of the bounds are not counted.
     """

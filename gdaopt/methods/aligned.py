@@ -46,7 +46,7 @@ def tree_floors(metric: FloatArray, edge_floor: float) -> FloatArray:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AlignedMethod(ProgramMethod):
-    """A method over graphs, also signed ones, of linear programs under aligned left-ends.
+    """A method over graphs, also signed ones, with linear programs under aligned left-ends.
 
     The scaling follows the first eigenvector of the metric, or, if some off-diagonals are
     positive, that of its comparison matrix.

@@ -64,7 +64,7 @@ class Alternating(AlignedMethod):
     The end depends on the start and on the block's iterations (by up to 27 % on wine); it need not
     be the optimum: when λ_min = ρ and tr M = C, the diagonal cannot move and columns only shrink
     ("Proposition: where the alternation stops"). Linear constraints that tie blocks together can
-    stop it, too: no block can move alone.
+    stop it, too, because then no block can move alone.
 
     Parameters
     ----------
@@ -76,9 +76,9 @@ class Alternating(AlignedMethod):
         by the paper's rule, the column's largest entry. The latter may disconnect the graph or
         become infeasible; the run then ends with that status and the metric before the step.
     greedy_colors : bool, optional
-        Over `gdaopt.SDDMetrics`: look for a balanced signed graph. Each feature in turn takes the
-        colour under which its column has the lower objective, of two runs, and the rounds then keep
-        these colours (`Result.colors`). The lower bound is that of all colours; method
+        Over `gdaopt.SDDMetrics`: look for a balanced signed graph. Each feature in turn gets the
+        better of two colours: two runs over its column decide, by the lower objective. The rounds
+        then keep these colours (`Result.colors`). The lower bound is that of all colours; method
         ``"balanced"`` finds the best of them.
     **options
         ``solver``, ``step``, ``edge_floor`` and more: see `AlignedMethod`.

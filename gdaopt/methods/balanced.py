@@ -35,12 +35,11 @@ class Balanced(Method):
     """The best metric of a balanced signed graph, over all colours of the features, with a proof.
 
     Entries ``M_ij < 0`` are positive edges, between nodes of one colour, and ``M_ij > 0`` negative
-    ones, between nodes of two. The problem's set is `gdaopt.SDDMetrics`; the colours that it gives
-    are kept. If the optimum over the set is balanced, it is the answer; else branch and
-    bound over the other colours finds it ("Algorithm: branch and bound over colourings"). The
-    metric after each step is balanced, with the colours in `Result.colors`, and the lower bound
-    holds for the balanced metrics of all colours. A round is a node, a step is a round of
-    `Certified` in it.
+    ones, between nodes of two. The problem's set is `gdaopt.SDDMetrics`; if it gives colours, these
+    stay. If the optimum over the set is balanced, it is the answer; else branch and bound over the
+    other colours finds it ("Algorithm: branch and bound over colourings"). The metric after each
+    step is balanced, with the colours in `Result.colors`, and the lower bound holds for the
+    balanced metrics of all colours. A round is a node, a step is a round of `Certified` in it.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ Demand = Literal["not convex", "linear constraints"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Method(ABC):
-    """A method with its options. Subclasses yield states; the driver (``Run``) does the rest.
+    """A method with its options. A subclass yields states; the driver (``Run``) does the rest.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ class Method(ABC):
     absolute_tolerance : float, optional
         The run has *converged* when ``Q - lower_bound ≤ absolute_tolerance + tolerance·|Q|``. If Q
         is more than ten times the Frank–Wolfe gap in the middle of the set, ten times that gap
-        takes the place of Q, because a constant in Q must not change the answer; not so if the
-        rest is round-off. If the objective is not convex, the run is *stationary* when its
+        takes the place of Q, because a constant in Q must not change the answer, unless the
+        remaining gap is round-off. If the objective is not convex, the run is *stationary* when its
         Frank–Wolfe gap is that small.
     max_iterations : int, optional
         Most steps; no limit by default.
@@ -77,15 +77,15 @@ class Method(ABC):
         Keep the metric of each row in the trace.
     trace_columns : mapping of str to callable, optional
         Columns of your own in the trace, by their names: functions of the `State` that return a
-        number, or NaN where there is none. Their time is that of the trace, not of the run.
+        number, or NaN if there is none. Their time counts for the trace, not for the run.
 
     Attributes
     ----------
     name : str
-        What `gdaopt.solve` calls the method.
+        The name of the method in `gdaopt.solve`.
     takes : tuple of {"not convex", "linear constraints"}
-        Which problems it takes beside convex ones without linear constraints. Every metric that it
-        yields keeps these.
+        The problems that it takes beside convex ones without linear constraints. Every metric that
+        it yields keeps the linear constraints.
     sets : tuple of classes
         The only kinds of feasible sets that it takes; none if it takes all.
     """
@@ -132,7 +132,7 @@ class Method(ABC):
         return None
 
     def changed(self, change: Change) -> Self:
-        """Return the method with the options that a callback asks for; refuse those it lacks."""
+        """Return the method with the options that a callback wants; refuse those it lacks."""
         options = {name: value for name, value in vars(change).items() if value is not None}
         for name in options:
             check_name(f"option of method {self.name!r}:", name, self.__dataclass_fields__)
@@ -222,7 +222,7 @@ class Method(ABC):
         return is_round_off or left <= self.allowed_gap(problem.size_of(state.objective))
 
     def allowed_gap(self, size: float) -> float:
-        """Return the gap that counts as none, for an objective of some size."""
+        """Return the gap that counts as zero, for an objective of some size."""
         return self.absolute_tolerance + self.tolerance * abs(size)
 
 
@@ -238,7 +238,8 @@ class ProgramMethod(Method):
     solver_opts : mapping, optional
         Options of that solver.
     fallback : str or sequence of str, optional
-        Who takes over a program that the solver fails on, in order; the trace says who solved it.
+        The solvers that take over a program if the solver fails, in order; the trace says which one
+        solved it.
     isolate : bool, optional
         Solve in a worker process that is killed when the time limit is over. Its start takes a
         second or two of that limit. By default, large semidefinite programs with a time limit are

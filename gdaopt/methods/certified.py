@@ -61,7 +61,8 @@ class Certified(Method):
     For an objective that is not convex there is no lower bound, and the run ends at a stationary
     point, as its Frank–Wolfe gap proves. An objective with a convex surrogate, such as
     `gdaopt.NCA`, is minimised from two starts, the middle of the set and the optimum of the
-    surrogate, and the better end is kept; with `initial` or `warm_start` from that start alone.
+    surrogate, and the better end is kept. With `initial` or `warm_start` it is minimised from that
+    start alone.
 
     Parameters
     ----------
@@ -69,8 +70,8 @@ class Certified(Method):
         Bytes that the Hessian of the master problem and its copies may take. If they need more, a
         first-order method solves the master problem, which is slower and less accurate.
     warm_start : Result, optional
-        Of a problem nearby over the same set, but for its bounds: the run begins with the best
-        weights of its atoms.
+        The result of a similar problem over the same set; the bounds may differ. The run begins
+        with the best weights of its atoms.
     **limits
         See `Method`.
 

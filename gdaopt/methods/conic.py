@@ -49,13 +49,13 @@ class ConicMethod(ProgramMethod):
     Parameters
     ----------
     solver : str, optional
-        Any solver that CVXPY knows with the cones that are needed, in any case. CLARABEL, ECOS and
-        SCS are asked for an accuracy that suits `tolerance` unless `solver_opts` say otherwise;
-        other solvers keep their defaults.
+        Any solver that CVXPY knows and that has the cones, in capitals or not. CLARABEL, ECOS and
+        SCS get an accuracy that suits `tolerance` unless `solver_opts` say otherwise; other solvers
+        keep their defaults.
     force : bool, optional
         Go on if the program is estimated to need more memory than is free.
     **options
-        See `ProgramMethod` and `Method`. `initial` is where the run stays when the solver fails.
+        See `ProgramMethod` and `Method`. If the solver fails, the result is `initial`.
     """
 
     cone: ClassVar[str]
@@ -190,9 +190,9 @@ class SecondOrder(ConicMethod):
 class SemidefiniteFrankWolfe(ProgramMethod):
     """Frank–Wolfe with vertices from a semidefinite program, compiled once, over any set.
 
-    The vertices are those of `FrankWolfe`; here a conic solver finds them, as it would have to
-    without their closed form. A round is K steps. The run ends for *slow_progress* when two
-    rounds in a row lower the objective by less than `tolerance` of its size together (`StallRule`).
+    The vertices are those of `FrankWolfe`; here a conic solver finds them, which would be necessary
+    without their closed form. A round is K steps. The run ends for *slow_progress* when two rounds
+    in a row lower the objective by less than `tolerance` of its size together (`StallRule`).
 
     Parameters
     ----------

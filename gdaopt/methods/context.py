@@ -21,14 +21,14 @@ Ending = tuple[Status, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """What a callback wants to be different from the next step on.
+    """The changes that a callback wants from the next step on.
 
     Parameters
     ----------
     solver : str, optional
         Who solves the programs.
     solver_opts : mapping, optional
-        Options of the solver. Those of another one before it are dropped.
+        Options of the solver. The options of a solver before it are dropped.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class Context:
             self._laps["reported"] += answer.reported_seconds
 
     def solve(self, cost: FloatArray, polytope: Polytope) -> Answer:
-        """Have who solves programs now minimise ``cost · x`` over a polytope, in the time left."""
+        """Let the current solver minimise ``cost · x`` over a polytope, in the time left."""
         options = self.programs
         assert options is not None
         if self._program is None or self._program.options is not options:

@@ -44,11 +44,11 @@ def solve_model(
 ) -> float:
     """Solve a CVXPY problem over metrics: ``problem.solve(method="gdaopt")``.
 
-    The status is ``optimal`` if the certified gap is within the tolerance, or is nothing but
-    round-off; ``user_limit`` if a limit ended the run; ``infeasible`` if no metric keeps all
-    constraints; else ``optimal_inaccurate``. At a kink of the objective, where no gap can be
-    certified, it is that of the conic solver. The affine constraints have dual values, those of the
-    set have none. ``solver_stats.extra_stats`` is the `Result`, with the gap.
+    The status is ``optimal`` if the certified gap is within the tolerance, or is only round-off;
+    ``user_limit`` if a limit ended the run; ``infeasible`` if no metric keeps all constraints; else
+    ``optimal_inaccurate``. At a kink of the objective no gap can be certified, and the status is
+    that of the conic solver. The affine constraints have dual values, the constraints of the set
+    have none. ``solver_stats.extra_stats`` is the `Result`, with the gap.
 
     Parameters
     ----------
@@ -57,9 +57,9 @@ def solve_model(
     by : str, optional
         The method, as for `gdaopt.solve`.
     warm_start : bool, optional
-        Begin with the atoms of the last solve of this problem; or near the value that the variable
-        has, if that is another one. Only ``"certified"`` does, whose result does not depend on
-        the start.
+        Begin with the atoms of the last solve of this problem; or near the value of the variable,
+        if it has another one. Only ``"certified"`` uses it: its result does not depend on the
+        start.
     **options
         Of the method, such as ``tolerance``, ``time_limit``, ``verbose`` and ``solver``.
 

@@ -32,15 +32,15 @@ _PATIENCE = 200  # steps without a smaller gap
 class ProjectedGradient(Method):
     """Accelerated projected gradients over any set, with backtracking and restarts.
 
-    Each step costs one projection or more, and each projection eigen-decompositions. If log Q is
-    convex, it is log Q that is minimised. The run ends when the certified gap has not become
+    Each step costs one projection or more, and each projection costs eigen-decompositions. If log Q
+    is convex, the method minimises log Q. The run ends when the certified gap has not become
     smaller in 200 steps (`Patience`).
 
     Parameters
     ----------
     projection : {"dykstra", "clip"}, optional
         ``"dykstra"`` finds the nearest member of the set. ``"clip"`` is the heuristic of the
-        literature: entries that the set wants to be 0, or of the other sign, become 0, eigenvalues
+        literature: entries that must be 0 in the set, or have the wrong sign, become 0, eigenvalues
         below ρ become ρ, a trace above C is scaled down, and the result is made feasible. It takes
         one eigen-decomposition and is **no projection**: the run may end anywhere.
     **limits

@@ -43,9 +43,10 @@ class ProjectedNewton(Method):
 
     In each step the entries that are at 0, or near it and on the way there, stay or become 0; the
     others follow Newton's equation, solved by conjugate gradients ("Algorithm: projected Newton").
-    The run ends when 4 steps in a row lowered neither the objective nor the gap (`Patience`), and
-    for *slow_progress* if the bound on the smallest eigenvalue binds, or the cone around a fixed
-    path, and says that ``"certified"`` goes on from there. The options are those of `Method`.
+    The run ends when 4 steps in a row lowered neither the objective nor the gap (`Patience`). It
+    ends for *slow_progress* if the bound on the smallest eigenvalue binds, or the cone around a
+    fixed path; its message then says that ``"certified"`` goes on from there. The options are those
+    of `Method`.
 
     Raises
     ------

@@ -25,9 +25,9 @@ class StallRule:
 
     The tolerance is a share of the objective's size at the start of these rounds: of ``|Q|``, or of
     ``Σ_ij |∇Q(M)_ij M_ij|`` if that is larger, such as if Q tends to 0. For objectives with a
-    convex logarithm, which tend to 0 by decades, ``|Q|`` is the only size. That of flat objectives
-    is what can be gained (`MetricProblem.size_of`). Open-loop steps may raise the objective and go
-    on: for them ``rises_count`` as changes.
+    convex logarithm, which tend to 0 by decades, ``|Q|`` is the only size. The size of a flat
+    objective is the most that can be gained (`MetricProblem.size_of`). Open-loop steps may raise
+    the objective and go on: for them ``rises_count`` as changes.
     """
 
     def __init__(
@@ -74,9 +74,10 @@ class StallRule:
 
 
 class Patience:
-    """Ends a run whose certified gap has not become smaller for so many steps.
+    """Ends a run whose certified gap has not become smaller for a number of steps.
 
-    It has *stalled* if at least half of what is left is round-off, else it made *slow_progress*.
+    It has *stalled* if at least half of the remaining gap is round-off, else it made
+    *slow_progress*.
     """
 
     def __init__(self, bound: LowerBound, most: int, steps: str) -> None:
@@ -129,7 +130,8 @@ class LowerBound:
     value, round_off : float
         The bound, and by how much it has been lowered.
     gap : float
-        What a run wants to close, at the last metric: to the bound, or to a stationary point.
+        The gap that a run wants to close, at the last metric: to the bound, or to a stationary
+        point.
     left : float
         How far the last metric can be from the optimum, whatever Q's own round-off is.
     frank_wolfe_gap, gap_round_off, multipliers

@@ -36,11 +36,11 @@ class Objective(ShownAsTable, ABC):
     n_features : int
         K, the size of the metric matrices.
     name : str
-        What it is called in sums and messages; the name of its class, unless it is set.
+        Its name in sums and messages; the name of its class, unless it is set.
     log_convex : bool
         Whether Q is positive and ``log Q`` is convex as well.
     convex : bool
-        If it is False, methods look for a stationary point, and nothing is certified
+        If it is False, methods look for a stationary point, and there is no certificate
         ("Definition: stationary point").
     barrier : bool
         Whether Q is a linear function plus a convex one that is infinite if M is not positive
@@ -49,7 +49,7 @@ class Objective(ShownAsTable, ABC):
         Whether the derivatives have been tested. Otherwise runs compare the gradient with
         differences of values at a metric or two.
     n_samples, is_sparse : int and bool
-        How many samples it is made of, and whether they are sparse.
+        The number of its samples, and whether they are sparse.
     estimates_curvature : bool
         Whether second derivatives are computed from a subsample.
 
@@ -79,7 +79,7 @@ class Objective(ShownAsTable, ABC):
         return None
 
     def auto_trace_bound(self) -> float | None:
-        """Return the trace bound by the rule "auto"; None if there is none of its own."""
+        """Return the trace bound by the rule "auto"; None if it has no such rule."""
         return None
 
     def first_metric(self, _feasible: Callable[[FloatArray], FloatArray], /) -> FloatArray:

@@ -89,7 +89,7 @@ class TripletLoss(PairObjective[MarginLoss]):
     function : {"hinge", "squared-hinge", "logistic"} or ScalarFunction, optional
         ψ, as for `PairLoss`.
     push_weight : float, optional
-        μ, above 0 and at most 1. With 1 nothing pulls, and the trace bound alone keeps metrics
+        μ, above 0 and at most 1. With 1 nothing pulls, and only the trace bound keeps metrics
         small.
     margin : float, optional
         m ≥ 0.
@@ -243,9 +243,9 @@ class LSML(PairObjective[LSMLLoss]):
     """Least squared-residual metric learning from relative comparisons.
 
     ``Q(M) = (1/n) Σ_q max(0, √δ_ab(M) - √δ_cd(M))²`` over n quadruplets q = (a, b, c, d) of
-    samples: a and b are to be nearer to each other than c and d. Q is convex, and 0 at M = 0: the
-    source adds a log-determinant that keeps the metric away from it; here that is the smallest
-    eigenvalue of the set, or a sum with `gdaopt.LogDet`.
+    samples: a and b are to be nearer to each other than c and d. Q is convex, and 0 at M = 0. The
+    source adds a log-determinant that keeps the metric away from 0; here the smallest eigenvalue of
+    the set does this, or a sum with `gdaopt.LogDet`.
 
     Parameters
     ----------
@@ -264,8 +264,8 @@ class LSML(PairObjective[LSMLLoss]):
     Raises
     ------
     InvalidInputError
-        As for `gdaopt.MCML`, and for both y and quadruplets or neither, quadruplets that refer to
-        samples that X does not have, or whose c and d coincide.
+        As for `gdaopt.MCML`; also if both y and quadruplets are given, or neither, and for
+        quadruplets with indices that X does not have, or whose c and d coincide.
 
     Notes
     -----

@@ -215,7 +215,7 @@ def _read_returned(answer: Any, shape: tuple[int, ...], name: str) -> FloatArray
 
 
 class FunctionObjective(DenseObjective):
-    """An objective by a function that returns its value and its gradient.
+    """An objective from a function that returns its value and its gradient.
 
     Parameters
     ----------
@@ -227,16 +227,16 @@ class FunctionObjective(DenseObjective):
     n_features : int
         K, the size of the metric matrices.
     convex : bool, optional
-        Say False for a function that is not convex: runs then end as *stationary*, and carry no
-        certificate. `gdaopt.check_objective` tries whether it is.
+        Set it to False for a function that is not convex: runs then end as *stationary*, without a
+        certificate. `gdaopt.check_objective` tests whether a function is convex.
     expression : callable, optional
         Q as a function of a symmetric CVXPY expression, for the methods ``"sdp"`` and ``"socp"``.
 
     Raises
     ------
     InvalidInputError
-        When it does not return a number and a K×K array without NaN at the identity matrix, where
-        it is called first.
+        When the function does not return a number and a K×K array without NaN at the identity
+        matrix, its first argument.
 
     Examples
     --------

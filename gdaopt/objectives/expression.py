@@ -27,8 +27,8 @@ class CvxpyObjective(DenseObjective):
     """Any convex function of the metric that CVXPY can express.
 
     The conic methods get the expression as it stands; value and gradient come from CVXPY's atoms.
-    If the function has a kink, such as `cvxpy.norm1` at an entry of 0, methods take a
-    subgradient. Bounds stay true then, but only the conic methods are sure to end at the optimum.
+    If the function has a kink, such as `cvxpy.norm1` at an entry of 0, methods take a subgradient.
+    The bounds are still true, but only the conic methods are sure to end at the optimum.
 
     Parameters
     ----------

@@ -169,8 +169,8 @@ class LMNN(PairObjective[LMNNLoss]):
     def auto_trace_bound(self) -> float:
         """Return the trace beyond which the pull on a sample costs more than k impostors.
 
-        If each sample coincides with its targets, as of few binary features, nothing pulls:
-        instead of the targets it is then all samples of the class.
+        If each sample coincides with its targets, as with few binary features, nothing pulls. Then
+        all samples of the class take the place of the targets.
         """
         features, codes, targets = self.pairs.features, self.loss.codes, self.loss.targets
         rows = np.repeat(np.arange(len(targets)), targets.shape[1])

@@ -136,14 +136,15 @@ class LogDet(Objective):
     the maximum-likelihood estimate of a generalised Laplacian, that is of an attractive
     Gauss–Markov random field. For either, choose a trace bound that does not bind.
 
-    Over graph metrics an ℓ1 penalty on the edges is linear, ``Σ_ij Λ_ij |M_ij| = -⟨Λ, M⟩`` for Λ of
-    diagonal 0, so that ``LogDet(S - Λ)`` has it, with a weight of its own for each edge.
+    Over graph metrics an ℓ1 penalty on the edges is linear, ``Σ_ij Λ_ij |M_ij| = -⟨Λ, M⟩`` for Λ
+    with the diagonal 0. So ``LogDet(S - Λ)`` includes the penalty, with a weight of its own for
+    each edge.
 
     Parameters
     ----------
     S : array-like of shape (K, K)
-        Symmetric. It may have negative eigenvalues: with its trace bound every set of metrics keeps
-        the objective above a number ("Proposition: the log-determinant is bounded").
+        Symmetric. It may have negative eigenvalues: the trace bound of every set of metrics keeps
+        the objective bounded below ("Proposition: the log-determinant is bounded").
 
     Raises
     ------

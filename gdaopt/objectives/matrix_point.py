@@ -21,10 +21,10 @@ _BYTES_PER_ENTRY = 25  # times the squared number of entries; CLARABEL, K = 60
 
 
 class MatrixPoint(Point, ABC):
-    """An objective at a metric, which becomes read-only: all is computed of the dense gradient.
+    """An objective at a metric, which becomes read-only; all comes from the dense gradient.
 
-    A subclass writes the value, the gradient, the curvature and the line. No point is made when the
-    time is up (see `gdaopt.support.deadline`), so that loops of evaluations need not ask for it.
+    A subclass writes the value, the gradient, the curvature and the line. When the time is up, no
+    point is made (see `gdaopt.support.deadline`), so that loops of evaluations need not check it.
     """
 
     def __init__(self, objective: Any, metric: FloatArray) -> None:

@@ -42,7 +42,7 @@ class LossValues(NamedTuple):
 
 
 class DistanceLoss(ABC):
-    """A function of the squared distances of pairs; subclass it for one of your own.
+    """A function of the squared distances of pairs; write a subclass for your own loss.
 
     Attributes
     ----------
@@ -51,8 +51,8 @@ class DistanceLoss(ABC):
         is larger than a few ``|c| (t + |δ|)`` with the derivative c, but for terms that are all of
         the sign of the value ("Lemma: round-off of sums over pairs").
     cancelled : ndarray of shape (N,) or None
-        Of each sample, what terms of the derivatives by distances add up to before they cancel
-        each other, apart from what is left; None if none do.
+        For each sample, the sum of those terms of the derivatives by distances that cancel each
+        other, without the rest; None if no terms cancel.
     sign : float
         -1.0 if no derivative is positive; `LossValues.first` returns then their magnitudes.
     convex : bool

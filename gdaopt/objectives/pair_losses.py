@@ -128,14 +128,14 @@ class PairLoss(SeparablePairs):
         Sum over these pairs only, such as pairs of near samples if N is large. All pairs when
         left out.
     similar : array-like of bool, shape (n,), optional
-        Which of `pairs` are similar. It takes the place of `y` if pairs are known to be of one
-        class or of two, and the classes are not known.
+        Which of `pairs` are similar. It takes the place of `y` if you know which pairs are of one
+        class, but not the classes.
 
     Raises
     ------
     InvalidInputError
-        As for `MCML`, and for both y and similar or neither, pairs that refer to samples that X
-        does not have, pairs that are all similar or all dissimilar, or another function.
+        As for `MCML`; also if both y and similar are given, or neither, for pairs with indices that
+        X does not have, for pairs that are all similar or all dissimilar, and for another function.
 
     Examples
     --------
@@ -143,7 +143,7 @@ class PairLoss(SeparablePairs):
     >>> round(PairLoss(X, y, upper=0.5).value(np.diag([1.0, 0.25])), 6)
     0.416667
 
-    A loss of one's own:
+    A loss of your own:
 
     >>> from gdaopt.objectives import ScalarFunction
     >>> class Exponential(ScalarFunction):
@@ -280,7 +280,7 @@ class DEML(SeparablePairs):
     ``Q(M) = (c/n_S) Σ_similar δ_ij(M) - (1/n_D) Σ_dissimilar √δ_ij(M)`` over the n_S pairs of one
     class and the n_D pairs of two classes. Q is convex. Over a cone the minimisers are multiples of
     the minimisers of Xing et al.: ``max Σ_dissimilar √δ_ij`` with ``Σ_similar δ_ij ≤ 1`` ("Lemma:
-    roots of distances" in ``docs/theory``). With c = 0 the trace bound alone holds the metric.
+    roots of distances" in ``docs/theory``). With c = 0 only the trace bound limits the metric.
 
     At a metric under which two samples of two classes coincide, though they differ, the gradient is
     infinite; such metrics have no certificate, and no minimiser is one. Pairs of two classes that

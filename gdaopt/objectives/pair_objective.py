@@ -69,7 +69,7 @@ class PairObjective(Objective, Generic[LossT]):
     Attributes
     ----------
     has_many_features : bool
-        Whether there are more features than is good for K×K arrays, or sparse samples.
+        Whether there are too many features for K×K arrays, or sparse samples.
     memory_limit : int
         Of the class: bytes that the numbers of all pairs of an objective may take. If they need
         more, they are recomputed tile by tile in each pass instead of being kept.
@@ -103,11 +103,11 @@ class PairObjective(Objective, Generic[LossT]):
         return {"samples": n_samples, "distances": self.pairs.n_pairs, "features": n_features}
 
     def distributed(self, client: Any) -> Self:
-        """Return the same objective, whose value and gradient other machines compute.
+        """Return the same objective; other machines compute its value and gradient.
 
         The samples are sent to the workers of a Dask cluster once, and to other executors with each
-        chunk of the pairs. Second derivatives are computed on this machine, and so is every result
-        of a copy, since a client cannot be pickled.
+        chunk of the pairs. This machine computes second derivatives, and every result of a copy,
+        because a client cannot be pickled.
 
         Parameters
         ----------

@@ -31,8 +31,8 @@ Terms: TypeAlias = "tuple[cp.Expression, list[cp.Constraint]]"
 class Line(Protocol):
     """The convex function ``φ(γ) = Q(M + γ D)`` of a step length γ.
 
-    Exact steps are found on its `balance`. Lines whose slope changes by decades can have one that
-    is not the slope.
+    Exact steps are found on its `balance`. If the slope of a line changes by decades, its balance
+    can differ from the slope.
     """
 
     direction: Direction

@@ -131,7 +131,7 @@ class NoLearning(Quadratic):
 class Linear(Quadratic):
     """A linear function of the metric: ``Q(M) = ⟨A, M⟩ = Σ_ij A_ij M_ij``.
 
-    With ``A = D'D`` for differences of pairs of samples, one a row, it is the sum of their squared
+    If the rows of D are differences of pairs of samples, ``A = D'D`` gives the sum of their squared
     distances.
 
     Parameters

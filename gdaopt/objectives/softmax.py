@@ -177,7 +177,7 @@ class MCML(SoftmaxObjective[_MCMLLoss]):
     Notes
     -----
     If all classes are pairs of samples, Q is positive, and may be nearly 0. Runs then end as
-    *stalled* with a gap that is round-off alone, or as *converged* with an ``absolute_tolerance``.
+    *stalled* with a gap that is only round-off, or as *converged* with an ``absolute_tolerance``.
 
     Evaluation takes O(N² K + N K²) operations. Source: Globerson, Roweis, *Metric learning by
     collapsing classes*, NIPS 2005.
@@ -262,7 +262,7 @@ class NCA(SoftmaxObjective[_NCALoss]):
     ``Q(M) = -Σ_i s_i p_i(M) / Σ_i s_i``, where ``p_i = Σ_{j ≠ i: y_j = y_i} p_ij`` is the
     probability that sample i draws a neighbour of its own class, and ``p_ij`` is the softmax of
     minus the squared distances ``δ_ij(M)`` over j ≠ i. So ``1 + Q`` is the expected share of errors
-    of a classifier by one neighbour that is drawn in this way.
+    of a classifier that draws one neighbour in this way.
 
     Q is *not convex*: runs end at a stationary point, and no lower bound is certified
     ("Definition: neighbourhood components" in ``docs/theory``). Classes may consist of several

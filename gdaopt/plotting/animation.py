@@ -49,19 +49,19 @@ def animate(
     run : Result
         A run. For discs and graphs it has to keep its metrics: ``keep_iterates=True`` of `solve`.
     what : {"left_ends", "convergence", "discs", "graph"}
-        Which picture: of the function of this name.
+        Which picture: the one of the function with this name.
     path : path-like, optional
         The file to write: a ``.gif``, an ``.html`` with buttons, or an ``.mp4``, for which the
         program ffmpeg is needed.
     names : sequence of K str, optional
-        Feature names, of discs and graphs.
+        Feature names, for discs and graphs.
     frames_per_second : float, optional
         How quickly it runs.
 
     Returns
     -------
     matplotlib.animation.FuncAnimation
-        To save in other ways, or to show in a notebook, as by its method ``to_jshtml``.
+        To save in other ways, or to show in a notebook, e.g. with its method ``to_jshtml``.
 
     Raises
     ------

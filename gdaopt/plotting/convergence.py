@@ -60,28 +60,29 @@ def convergence(
     The gaps of all runs of one problem are measured from one value: the largest lower bound that
     any of these runs ends with, or without lower bounds the best value among the runs. The bound is
     also a dashed line beside the objective, unless it is so low that the curves would become flat;
-    a dashed line beside the smallest eigenvalues is ρ, the least that the set allows. Gaps that
-    are not above round-off are not drawn. An axis is logarithmic where its values are positive and
-    span a power of ten, and one of iterations where some run takes over ten times as many as
+    a dashed line beside the smallest eigenvalues is ρ, the least that the set allows. Gaps that are
+    not above round-off are not drawn. An axis is logarithmic if its values are positive and span a
+    power of ten. An axis of iterations is logarithmic if some run takes over ten times as many as
     another.
 
-    Repeats of a run, such as with several seeds, are drawn as their median, and as a band between
-    two of their quantiles, from where all have begun; a run stays where it has ended.
+    Repeats of a run, such as with several seeds, are drawn as their median and as a band between
+    two of their quantiles. The band begins where all repeats have begun; a repeat that has ended
+    keeps its last value.
 
     Parameters
     ----------
     runs : Result, Trace or DataFrame, a list of these, or a mapping of str to these
-        The runs; the keys of a mapping are their names in the legend. In place of a run there may
-        be a list of its repeats. A data frame has the columns of a trace, as `Trace.to_pandas` and
+        The runs; the keys of a mapping are their names in the legend. A list of its repeats may
+        stand in place of a run. A data frame has the columns of a trace, as `Trace.to_pandas` and
         files of `Trace.to_csv` have; it needs iteration and objective.
     ax : matplotlib.axes.Axes, or a 2×2 array of them, optional
         Where to draw, with None for a panel that is not wanted; by default a new figure.
     x : {"iterations", "seconds", "oracle_calls"}, optional
-        What stands on the horizontal axis of one axes; by default iterations.
+        The quantity on the horizontal axis, if one axes is drawn; by default iterations.
     y : {"gap", "objective"} or a column of the trace, optional
-        What stands on the vertical axis of one axes; by default the gap. Columns are numbers, such
-        as ``"lambda_min"``, the smallest eigenvalue, or your own, see ``trace_columns`` of
-        `gdaopt.methods.Method`.
+        The quantity on the vertical axis, if one axes is drawn; by default the gap. Columns are
+        numbers, such as ``"lambda_min"``, the smallest eigenvalue, or your own, see
+        ``trace_columns`` of `gdaopt.methods.Method`.
     relative : bool, optional
         Divide objectives and gaps by the magnitude of the objective at the start of the first run
         of the problem.
@@ -91,10 +92,10 @@ def convergence(
     bands : pair of float, optional
         The quantiles between which the band of repeats lies.
     color_by : {"method", "problem"}, optional
-        With several problems, what colour and marker stand for; the line style stands for the
-        other. Method is that of the result, with its solver, and the name of a run where only its
-        trace is known. By default problem, if all runs have one method. The runs of one problem
-        all differ.
+        With several problems, colour and marker show the method or the problem, and the line style
+        shows the other one. The method is that of the result, with its solver, or the name of the
+        run if only its trace is known. By default problem, if all runs have one method. The runs of
+        one problem all differ.
     colors : sequence of colours of matplotlib, optional
         One for each run of one problem; with several problems, for each method or problem. By
         default those of the style (``rcParams["axes.prop_cycle"]``).
@@ -113,10 +114,10 @@ def convergence(
     Raises
     ------
     InvalidInputError
-        When there are no runs, when the axes have another shape, when there is not one label in
-        `problems` for each run, without `problems` when the runs solve different problems, as when
-        an objective is below the lower bound of another run, when no value was measured, for
-        colours that are none or too few, and for lower bounds beside gaps alone.
+        When there are no runs, when the axes have another shape, when `problems` does not have one
+        label for each run, or when no value was measured. Without `problems`, also when the runs
+        solve different problems, which an objective below the lower bound of another run proves.
+        Also for wrong or too few colours, and for lower bounds beside gaps alone.
 
     Examples
     --------

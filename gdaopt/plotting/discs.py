@@ -36,8 +36,8 @@ def discs(
     """Draw the Gershgorin discs of a metric M, as they are and aligned, one row for each feature.
 
     Each disc is flattened to the height of its row, or drawn as a true circle in the complex plane.
-    The horizontal axis has the same limits in both panels. Of more than 40 features, those
-    with the strongest edges are drawn.
+    The horizontal axis has the same limits in both panels. If there are more than 40 features,
+    those with the strongest edges are drawn.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ def graph(
     The width of an edge is proportional to the size of its weight ``-M_ij``; edges of less than 2 %
     of the largest size are dotted, and those of negative weight, ``M_ij > 0``, are orange. The
     colour of a feature is its self-loop, the row sum of M: a circle, or a square where it is
-    negative. Of more than 40 features, those with the strongest edges are drawn.
+    negative. If there are more than 40 features, those with the strongest edges are drawn.
 
     Parameters
     ----------

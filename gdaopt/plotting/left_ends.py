@@ -49,9 +49,8 @@ def left_ends(run: Run, ax: Axes | None = None, *, legend: bool = True) -> Axes:
     matplotlib.axes.Axes
         A filled band between smallest and largest left-end, a thin line for each feature when there
         are at most 30, thick lines for λ_min and ρ, and shaded areas behind the steps of the
-        diagonal; a table has no left-ends of features, and ρ is known of results alone. Where the
-        trace names no scaling at all, the left-ends are the raw ones, and the label of the axis
-        says so.
+        diagonal; a table has no left-ends of features, and only a result knows ρ. If the trace
+        names no scaling at all, the left-ends are the raw ones, and the label of the axis says so.
 
     Raises
     ------

@@ -39,7 +39,7 @@ def time_split(
     Parameters
     ----------
     runs : Result, Trace or DataFrame, a list of these, or a mapping of str to these
-        The runs, as of `convergence`; of repeats the mean is drawn.
+        The runs, as for `convergence`; for repeats the mean is drawn.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default new axes.
     relative : bool, optional

@@ -53,7 +53,7 @@ class PricedAtoms:
 class AtomFamily(ABC):
     """A family of unit vectors, and the cone of all sums ``N = Σ_k w_k u_k u_k'`` with w ≥ 0.
 
-    A metric of the set is ``M = B + N``: N is what it has beyond the base, `atomic_part` below.
+    A metric of the set is ``M = B + N``: N is its part beyond the base, `atomic_part` below.
 
     A subclass must write `best_atoms` and `decomposed`. Unless all positive semidefinite matrices
     are in the cone, it also writes the conditions on the off-diagonals of N twice: as the nearest
@@ -65,8 +65,8 @@ class AtomFamily(ABC):
         Whether every unit vector is an atom, so that the atoms of an active set can be refined
         ("Algorithm: Burer–Monteiro refinement").
     is_entrywise : bool
-        Whether N need only be positive semidefinite and keep the conditions on off-diagonals. Else
-        it is its comparison matrix that has to be positive semidefinite.
+        Whether N need only be positive semidefinite and keep the conditions on off-diagonals.
+        Otherwise its comparison matrix has to be positive semidefinite.
     """
 
     all_unit_vectors: ClassVar[bool] = False
@@ -82,14 +82,14 @@ class AtomFamily(ABC):
     def best_atoms(
         self, gradient: FloatArray, count: int = 1, guess: Atoms | None = None, /
     ) -> PricedAtoms:
-        """Return `count` atoms of the least prices ``u'Gu`` at most, best first.
+        """Return at most `count` atoms of the least prices ``u'Gu``, best first.
 
         G is as `gradient_at` returns it; one that is not finite is refused. The guess are good
         atoms for a gradient nearby, where an iterative search starts.
         """
 
     def least_price(self, price: float, gradient: FloatArray, errors: FloatArray, /) -> float:
-        """Return a number that no price of the exact gradient is below.
+        """Return a lower bound of all prices of the exact gradient.
 
         It is the computed price of the best atom, less its round-off ("Proposition: round-off of
         the certificate"). By `errors` g ≥ 0 the exact gradient is within ``g_i g_j`` of each entry.

@@ -48,15 +48,15 @@ class FeasibleSet(ShownAsTable, ABC):
     """A convex set of metric matrices: ``M ⪰ ρI``, ``tr M ≤ C``, ``M - B`` a sum of atoms.
 
     Subclasses are frozen dataclasses. They must write the property `family`. They may write
-    `budget`, if not every number of features fits, `base` and `budget` together, if every
-    member contains more than ``ρI``, and `for_signal`, if other fields than the two bounds
-    follow from data. ``metric in feasible_set`` says whether a matrix is a member, up to the
-    round-off of `violations`.
+    `budget`, if only some numbers of features fit; `base` and `budget` together, if every member
+    contains more than ``ρI``; and `for_signal`, if data determine more fields than the two bounds.
+    ``metric in feasible_set`` says whether a matrix is a member, up to the round-off of
+    `violations`.
 
     Attributes
     ----------
     name : str
-        What tables, files and the command line call this kind of sets.
+        The name of this kind of sets in tables, in files and on the command line.
     trace_bound : float
         C, above ``K ρ``.
     min_eigenvalue : float
@@ -65,7 +65,8 @@ class FeasibleSet(ShownAsTable, ABC):
     Raises
     ------
     InvalidInputError
-        For bounds that are not such numbers; when used, also for C that is not above ``K ρ``.
+        For bounds that are not such numbers; later, when K is known, also if C is not above ``K
+        ρ``.
     """
 
     name: ClassVar[str]
@@ -95,7 +96,7 @@ class FeasibleSet(ShownAsTable, ABC):
     # --- the base and the budget --------------------------------------------------------------
 
     def base(self, n_features: int) -> FloatArray:
-        """Return B, the K×K matrix that every member is a sum of atoms away from: ``ρI``."""
+        """Return B, the K×K matrix ``ρI``: every member is B plus a sum of atoms."""
         base = np.zeros((n_features, n_features))
         np.fill_diagonal(base, self.min_eigenvalue)
         return base
@@ -185,9 +186,9 @@ class FeasibleSet(ShownAsTable, ABC):
     # --- for CVXPY ---------------------------------------------------------------------------
 
     def of(self, metric: cp.Expression, *, cone: str = "semidefinite") -> list[cp.Constraint]:
-        """Return the constraints by which a CVXPY variable is a member of the set.
+        """Return the constraints that make a CVXPY variable a member of the set.
 
-        They remember the set: ``problem.solve(method="gdaopt")`` knows it by them.
+        They remember the set, so that ``problem.solve(method="gdaopt")`` finds it.
 
         Parameters
         ----------
@@ -195,9 +196,9 @@ class FeasibleSet(ShownAsTable, ABC):
             Such as ``cp.Variable((K, K), symmetric=True)``. If CVXPY does not know that it is
             symmetric, one more constraint says so.
         cone : {"semidefinite", "second-order"}, optional
-            What says that ``M ⪰ ρI``: one semidefinite cone, or, if the signs of the edges are
-            given, a second-order cone for each pair of features
-            ("Proposition: second-order cone form"). Both are exact.
+            The form of ``M ⪰ ρI``: one semidefinite cone, or, if the signs of the edges are given,
+            a second-order cone for each pair of features ("Proposition: second-order cone form").
+            Both are exact.
 
         Examples
         --------

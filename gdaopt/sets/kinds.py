@@ -170,10 +170,10 @@ class GraphMetrics(EntrywiseMetrics):
     trace_bound, min_eigenvalue : float
         C and ρ, as of every set (`FeasibleSet`).
     path_weight : float, optional
-        ε ≥ 0. When positive, every member is a graph metric plus the Laplacian of the path
-        1 – 2 – … – K with edges of this weight, so that its graph is connected
-        ("Proposition: graph metrics that contain a path"). Under a mask of edges without this path
-        it is a spanning tree of the mask, found depth first from the first nodes on.
+        ε ≥ 0. When positive, every member is a graph metric plus the Laplacian of the path 1 – 2 –
+        … – K with edges of this weight, so that its graph is connected ("Proposition: graph metrics
+        that contain a path"). If a mask of edges lacks this path, a spanning tree of the mask takes
+        its place, found depth first from the first nodes on.
     edges : EdgeMask, array-like, sparse array or networkx.Graph, optional
         The only pairs of features that may have an edge, in any form that `EdgeMask.of` reads; all
         by default.
@@ -297,7 +297,7 @@ class SDDMetrics(EntrywiseMetrics):
     >>> feasible_set.violations(np.full((3, 3), 0.9) + 0.1 * np.eye(3))
     ('smallest eigenvalue of the comparison matrix -0.8 is below 1e-06',)
 
-    Features of the same colour have no negative edge, which an entry above 0 is:
+    Features of the same colour have no negative edge; an entry above 0 is a negative edge:
 
     >>> SDDMetrics(trace_bound=4.0, colors=[1, 1, 0]).violations(np.full((3, 3), 0.3) + np.eye(3))
     ('off-diagonal [0,1] is positive: 0.3',)

@@ -22,9 +22,9 @@ from gdaopt.support.validation import read_only, unknown_name
 class EdgeMask:
     """The pairs of features that may have an edge, each once, in ascending order.
 
-    `n_features` is K if the mask is for this number of features only, being made of a K×K matrix
-    or of a graph of K nodes; a mask of pairs fits every K beyond its largest index. Two masks are
-    equal when they have the same pairs for the same number of features.
+    `n_features` is K if the mask comes from a K×K matrix or from a graph of K nodes: it is then for
+    this number of features only. A mask of pairs fits every K beyond its largest index. Two masks
+    are equal when they have the same pairs for the same number of features.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class EdgeMask:
             order; or an undirected graph on the nodes 0, …, K-1. Without any pair the metrics are
             diagonal.
         names : sequence of str, optional
-            Names of the features, which pairs and nodes may have in place of indices.
+            Names of the features; pairs and nodes may use them in place of indices.
 
         Raises
         ------

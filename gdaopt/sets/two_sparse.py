@@ -110,7 +110,7 @@ class TwoSparseAtoms(AtomFamily):
         return np.where(signs == 0, np.abs(entries), -signs * entries)
 
     def as_of_graph(self, gradient: FloatArray) -> FloatArray:
-        """Return ``-σ G_ij`` or ``|G_ij|``, of which graph atoms have the same prices."""
+        """Return ``-σ G_ij`` or ``|G_ij|``, for which graph atoms have the same prices."""
         if self._is_of_graphs:
             return gradient
         every = np.arange(len(gradient))
@@ -189,7 +189,7 @@ class TwoSparseAtoms(AtomFamily):
     # --- the matrices of the cone ----------------------------------------------------------------
 
     def with_feasible_entries(self, atomic_part: FloatArray) -> FloatArray:
-        """Return the matrix with off-diagonals set to 0 of a wrong sign or not in the mask."""
+        """Return the matrix with off-diagonals 0 if of a wrong sign or outside of the mask."""
         size = len(atomic_part)
         is_feasible = self._all_signs() * atomic_part >= 0
         if self.leaves_out(size):
