@@ -366,11 +366,11 @@ ax.grid(alpha=0.3)
 #
 # **Exercise 5.** Replace the first eigenvector by `gda.linalg.dual_alignment(G)`, a vector that is made for the
 # gradient and not for the metric. Under it the current metric may be outside of the polytope, and yet all
-# iterates stay in the set. Why? And where does the run end?
+# iterates stay in the set. Why? And where does the run end, after 200 steps? What ends it?
 #
 # <details><summary>Hint</summary>
 #
-# Two facts suffice: each vertex is in the set, and the set is convex.
+# Two facts suffice: each vertex is in the set, and the set is convex. For the end, look at the sizes of the steps.
 #
 # </details>
 
@@ -384,8 +384,9 @@ for M in metrics:
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 5: every vertex is in the set, whatever v is; the set is convex, and so a step from a
 # member towards a vertex ends in the set. Under this v the program finds the best vertex of the whole set
-# ("Proposition: dual alignment" on the page "Theory"), so that the run tends to the optimum.
-def by_the_gradient(problem, steps):
+# ("Proposition: dual alignment" on the page "Theory"), so that only the line search can end the run above the optimum.
+# Its grid does: the run stops where the smallest size, 1/100, is too long. With smaller sizes it goes on.
+def by_the_gradient(problem, steps, sizes):
     glr, M = problem.objective, problem.feasible_set.start(K)
     for _ in range(steps):
         G = glr.gradient(M)
@@ -394,13 +395,16 @@ def by_the_gradient(problem, steps):
         polytope = gda.programs.JointPolytope(v, rho, C, edges, np.zeros(len(edges[0])))
         towards = gda.linalg.matrix_of(polytope.minimize(cost), K)
         assert np.isclose(np.vdot(G, towards), problem.feasible_set.minimize_linear(G).value)
-        sizes = np.linspace(0, 1, 101)
         M = M + sizes[np.argmin([glr.value(M + s * (towards - M)) for s in sizes])] * (towards - M)
         assert M in problem.feasible_set
     return M
 
 
-assert problem.objective.value(by_the_gradient(problem, 60)) <= 1.02 * best
+by_grid = by_the_gradient(problem, 200, np.linspace(0, 1, 101))
+by_small_sizes = by_the_gradient(problem, 200, np.append(0, np.geomspace(1e-4, 1, 100)))
+assert np.array_equal(by_grid, by_the_gradient(problem, 201, np.linspace(0, 1, 101)))
+assert problem.objective.value(by_grid) > 1.001 * best
+assert problem.objective.value(by_small_sizes) < 1.001 * best
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 # ## What to remember

@@ -153,8 +153,14 @@ ax.set_aspect("equal")
 ax.set_axis_off()
 
 # %% [markdown]
-# Links are as wide as their weights, nodes as large as their ties to the ground. Budget goes to the links that join weakly tied
-# nodes to well tied ones.
+# Links are as wide as their weights, nodes as large as their ties to the ground. Most links get something. Those that
+# join a weakly tied node to a well tied one get the most: more than three times as much as links of two nodes that are tied alike.
+
+# %%
+unlike = np.abs(ground[edges[:, 0]] - ground[edges[:, 1]])
+joining, alike = w.value[unlike > 0.75].mean(), w.value[unlike < 0.25].mean()
+print(f"mean weight of links between unlike nodes {joining:.2f}, between like ones {alike:.2f}")
+assert joining > 3 * alike
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 # ## One vector proves it
@@ -175,9 +181,12 @@ ax.set_axis_off()
 # </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
-# Solution of exercise 3: the budget goes to the link with the largest (d_i - d_j)².
+# Solution of exercise 3: the budget goes to links with the largest (d_i - d_j)². At the optimum all links that have weight are
+# such links.
 d = np.sqrt(np.maximum(cones[-1].dual_value, 0.0))
-most = len(edges) * np.max((d[edges[:, 0]] - d[edges[:, 1]]) ** 2)
+squares = (d[edges[:, 0]] - d[edges[:, 1]]) ** 2
+assert np.allclose(squares[w.value > 0.01], squares.max(), rtol=1e-3)
+most = len(edges) * squares.max()
 above = (most + ground @ d**2) / (d @ d)
 weights = np.maximum(w.value, 0.0)
 weights *= min(1.0, len(edges) / weights.sum())

@@ -1,5 +1,6 @@
 """The notebooks: in step with their scripts, and what they show is what they do."""
 
+import ast
 import re
 import sys
 from pathlib import Path
@@ -68,6 +69,26 @@ def test_students_get_hints_and_no_solutions(script: Path) -> None:
     assert texts.count("**Exercise") == texts.count("# Your solution of exercise")
     assert "# Solution" not in texts
     assert not any(cell.get("outputs") or cell.metadata.get("jupyter") for cell in cells)
+
+
+def names_of(cells: list[nbformat.NotebookNode]) -> tuple[set[str], set[str]]:
+    """Return the names that cells of code make, and those that they use."""
+    made, used = set(), set()
+    for node in (node for cell in cells for node in ast.walk(ast.parse(cell.source))):
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                used.add(name)
+            case ast.Name(id=name) | ast.FunctionDef(name=name) | ast.arg(arg=name):
+                made.add(name)
+    return made, used
+
+
+@each_script
+def test_nothing_needs_a_solution(script: Path) -> None:
+    codes = [cell for cell in committed(script).cells if cell.cell_type == "code"]
+    solutions = [cell for cell in codes if cell.source.startswith("# Solution")]
+    made, used = names_of([cell for cell in codes if cell not in solutions])
+    assert not (names_of(solutions)[0] - made) & used
 
 
 MOST_WORDS_OF_A_SLIDE = 135

@@ -76,6 +76,8 @@ def test_random_inequalities_and_their_proofs(seed: int) -> None:
     assert stats.upper - stats.lower <= 1e-6 * unit
     duals = problem.constraints[0].dual_value, other.constraints[0].dual_value
     assert np.allclose(*duals, atol=1e-4 * (1 + np.abs(duals[1]).max()))
+    d = np.sqrt(np.diag(duals[0]))
+    assert np.allclose(np.abs(duals[0]), np.outer(d, d))  # one vector
     proof = lmi.certify(other)
     assert proof.lower - 1e-7 * unit <= optimum <= proof.upper + 1e-7 * unit
     assert proof.gap <= 1e-5
