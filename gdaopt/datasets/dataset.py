@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,6 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.samples import Samples, as_samples, is_sparse
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_name, finite_array, read_only, refuse_masked
-
-if TYPE_CHECKING:
-    from gdaopt.datasets.tabular import TableSchema
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +59,7 @@ class Dataset:
     features: Samples = field(repr=False)
     labels: npt.NDArray[np.str_] = field(repr=False)
     feature_names: tuple[str, ...]
-    schema: TableSchema | None = field(default=None, repr=False)
+    schema: Any = field(default=None, repr=False)  # the reader of tables makes data sets, too
     notes: tuple[str, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
