@@ -168,7 +168,7 @@ def _add_file(path: Path) -> None:
     sys.modules[name] = module = ModuleType(name)  # where dataclasses look for it
     try:
         loader.exec_module(module)
-    except Exception as error:  # of any kind: the file may hold anything
+    except Exception as error:  # the file may hold anything, and raise it
         raise InvalidInputError(
             f"the backends of {path} cannot be loaded: {reason(error)}"
         ) from error
@@ -188,7 +188,7 @@ def _add_foreign() -> None:
         try:
             entry = point.load()
             check_instance(f"the entry point {point.value}", entry, SolverEntry)
-        except Exception as error:  # of any kind; solvers of others still work
+        except Exception as error:  # whatever it raises, the other solvers still work
             entry = SolverEntry(backend=_failing_backend(reason(error)))
         CATALOGUE.setdefault(point.name, entry)
     for path in filter(None, os.environ.get(_MODULES, "").split(os.pathsep)):

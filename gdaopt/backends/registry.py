@@ -229,7 +229,7 @@ def _write_options(options: Mapping[str, Any]) -> str:
     """Return options as text; empty if they have none, as numbers of 5,000 digits."""
     try:
         return repr(options)
-    except Exception:  # of any kind: they may hold anything
+    except Exception:  # they may hold anything, and raise it
         return ""
 
 

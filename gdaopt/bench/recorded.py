@@ -261,7 +261,7 @@ def load_programs(path: str | os.PathLike[str]) -> list[RecordedProgram]:
         raise InvalidInputError(f"there is no file {path}") from error
     except OSError as error:
         raise InvalidInputError(f"cannot read {path}: {error.strerror}") from error
-    except Exception as error:  # of any kind: the file may hold anything
+    except Exception as error:  # the file may hold anything, and raise it
         raise InvalidInputError(
             f"{path} does not hold recorded programs: {reason(error)}"
         ) from error

@@ -20,7 +20,7 @@ from gdaopt.bench.replayed import Replayed
 from gdaopt.bench.sequences import BenchOptions
 from gdaopt.studies.named_options import SolverSpec
 from gdaopt.studies.study_directory import machine, versions
-from gdaopt.support.text import latex_table, markdown_table
+from gdaopt.support.text import latex_page, latex_table, markdown_table
 from gdaopt.support.text import markdown as markdown_text
 from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import ignoring
@@ -350,12 +350,12 @@ def markdown(frame: pd.DataFrame, runs: pd.DataFrame, options: BenchOptions) -> 
 
 def latex(frame: pd.DataFrame, options: BenchOptions) -> str:
     """Return the tables of `markdown` in LaTeX, with the columns that a page has room for."""
-    lines = ["% Needs \\usepackage{booktabs, siunitx}"]
+    tables = []
     for title, group in _groups(frame):
         rows = _cells(group, max(options.tolerances))
         cells = [[row[head] for head in _OF_PAPERS] for row in rows]
-        lines += ["", *latex_table(_OF_PAPERS, cells, _WORDS, f"{title}.")]
-    return "\n".join(lines) + "\n"
+        tables.append(latex_table(_OF_PAPERS, cells, _WORDS, f"{title}."))
+    return latex_page(tables)
 
 
 def _groups(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -112,7 +112,7 @@ def _central_objective(problem: MetricProblem, status: Status) -> float | None:
         return None
     try:
         value = problem.central_objective()
-    except Exception:  # any kind: a run that has ended well does not fail by it
+    except Exception:  # whatever it raises: a run that has ended well must not fail afterwards
         return None
     return value if math.isfinite(value) else None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gdaopt.result import Result
 from gdaopt.status import ENDS, FAILURES
-from gdaopt.support.text import latex_table, markdown_table, percent
+from gdaopt.support.text import latex_page, latex_table, markdown_table, percent
 from gdaopt.support.text import markdown as markdown_text
 from gdaopt.trace import relative_gap
 
@@ -190,12 +190,12 @@ def markdown(rows: Sequence[Row], title: str, statement: str, left_out: Sequence
 
 def latex(rows: Sequence[Row], title: str) -> str:
     """Return a table of LaTeX for each class, with the columns that a page has room for."""
-    lines = ["% Needs \\usepackage{booktabs, siunitx}"]
+    tables = []
     for label in dict.fromkeys(row["class"] for row in rows):
         same = [row for row in rows if row["class"] == label]
         cells = [[_COLUMNS[name](row) for name in _OF_PAPERS] for row in same]
-        lines += ["", *latex_table(_OF_PAPERS, cells, _WORDS, f"{title}, {label}.")]
-    return "\n".join(lines) + "\n"
+        tables.append(latex_table(_OF_PAPERS, cells, _WORDS, f"{title}, {label}."))
+    return latex_page(tables)
 
 
 def _note(row: Row) -> str:

@@ -145,6 +145,14 @@ def latex_table(
     ]
 
 
+def latex_page(tables: Iterable[Sequence[str]]) -> str:
+    """Return tables of `latex_table` one below the other, with the packages that they need."""
+    lines = [r"% Needs \usepackage{booktabs, siunitx}"]
+    for table in tables:
+        lines += ["", *table]
+    return "\n".join(lines) + "\n"
+
+
 def _number_format(numbers: Iterable[str]) -> str:
     """Return the widest form of numbers as siunitx writes it, such as 3.2e-1."""
     parts = [match for match in map(_NUMBER.fullmatch, numbers) if match]

@@ -85,7 +85,7 @@ def spectral_radius(side: int) -> cp.Problem:
     edges, size = grid_edges(side), side * side
     cut, radius = cp.Variable(len(edges), bounds=[0, 1]), cp.Variable()
     diagonal = np.zeros((size, size))
-    placed = [(1 - cut[k]) * _unit(size, int(i), int(j)) for k, (i, j) in enumerate(edges)]
+    placed = [(1 - cut[k]) * symmetric_unit(size, int(i), int(j)) for k, (i, j) in enumerate(edges)]
     matrix = radius * np.eye(size) - sum(placed, diagonal)
     return cp.Problem(cp.Minimize(radius), [matrix >> 0, cp.sum(cut) <= len(edges) / 4])
 
@@ -121,7 +121,7 @@ NETWORKS = {
 }
 
 
-def _unit(size: int, i: int, j: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+def symmetric_unit(size: int, i: int, j: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     matrix = np.zeros((size, size))
     matrix[i, j] = matrix[j, i] = 1.0
     return matrix

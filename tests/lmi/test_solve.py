@@ -15,7 +15,13 @@ import gdaopt as gda
 from gdaopt import lmi
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import dual_alignment
-from tests.lmi.models import NETWORKS, e_optimal, grid_edges, random_inequality
+from tests.lmi.models import (
+    NETWORKS,
+    e_optimal,
+    grid_edges,
+    random_inequality,
+    symmetric_unit,
+)
 
 ACCURATE = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
 
@@ -281,9 +287,3 @@ def test_dual_alignment_of_metrics_is_a_fixed_point(seed: int) -> None:
         gda.GraphMetrics(1.0, min_eigenvalue=0.0).minimize_linear(gradient).value
     )
     np.testing.assert_allclose(np.sqrt(discs.dual_value / discs.dual_value.max()), v, atol=1e-7)
-
-
-def symmetric_unit(size: int, i: int, j: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    unit = np.zeros((size, size))
-    unit[i, j] = unit[j, i] = 1.0
-    return unit
