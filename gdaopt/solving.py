@@ -79,7 +79,7 @@ def solve(
     chosen = make_method(method, **options)
     if _is_wide(chosen, problem):
         return wide.solve(problem, chosen)
-    return run(chosen, problem)
+    return run(chosen, problem)[0]
 
 
 def iterate(

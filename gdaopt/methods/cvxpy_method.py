@@ -9,12 +9,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from gdaopt.certificate import certify_metric
+from gdaopt.certificate import certify_point
 from gdaopt.certificate.tangent import is_at_kink
 from gdaopt.errors import InfeasibleProblemError, NoInteriorError
 from gdaopt.methods.certified import Certified
 from gdaopt.methods.conic import SecondOrder, Semidefinite
 from gdaopt.methods.solve import make_method, run
+from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.quadratic import Quadratic
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
@@ -86,14 +87,13 @@ def solve_model(
         return value
     if by == Certified.name and "initial" not in options:
         options |= _start(model, posed, memory.result, warm_start)
-    result = run(make_method(by, **options), posed)
+    result, point = run(make_method(by, **options), posed)
     if result.status == "solver_failed":
         raise cp.SolverError(f"{result.message}; try another solver, or by='certified'")
     memory.result = result
     of_trace = 0.0
     if model.trace_row is not None:
         # What the best atom would lower the objective by.
-        point = posed.objective.at(result.metric)
         gradient = posed.feasible_set.family.gradient_at(point)
         support = posed.members.support(gradient, result.multipliers)
         of_trace = max(-float(support.prices[0]), 0.0)
@@ -102,7 +102,7 @@ def solve_model(
     value = -value if isinstance(problem.objective, cp.Maximize) else value
     cvxpy_internals.record_solution(
         problem,
-        _status(posed, result),
+        _status(posed, result, point),
         value,
         {model.metric.id: result.metric},
         duals,
@@ -141,18 +141,18 @@ class _Memory:
 _memories: WeakKeyDictionary[cp.Problem, _Memory] = WeakKeyDictionary()
 
 
-def _status(posed: MetricProblem, result: Result) -> str:
+def _status(posed: MetricProblem, result: Result, point: Point) -> str:
     """Return CVXPY's word for how a run ended.
 
     A gap that is nothing but round-off is no gap. At a kink of the objective, where gaps tell
     little, the word is that of the conic solver.
     """
     if result.status in MADE_NO_PROGRESS and result.gap is not None:
-        certificate = certify_metric(posed, result.metric, multipliers=result.multipliers)
+        certificate = certify_point(posed, point, multipliers=result.multipliers)
         if result.gap <= 2 * certificate.allowance:
             return "optimal"
         is_conic = result.method in (Semidefinite.name, SecondOrder.name)
-        if is_conic and is_at_kink(posed, posed.objective.at(result.metric)):
+        if is_conic and is_at_kink(posed, point):
             return result.trace[-1].solver_status
     return _STATUSES.get(result.status, "optimal_inaccurate")
 

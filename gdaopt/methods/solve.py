@@ -23,6 +23,7 @@ from gdaopt.methods.projected_gradient import ProjectedGradient
 from gdaopt.methods.projected_newton import ProjectedNewton
 from gdaopt.methods.run import Proof, Run, calculating, list_listeners
 from gdaopt.methods.tracer import Tracer
+from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.state import State
@@ -78,8 +79,12 @@ def make_method(method: str | Method | None, **options: Any) -> Method:
     return METHODS[method](**options)
 
 
-def run(method: Method, problem: MetricProblem) -> Result:
-    """Run a method until a rule ends the run, a limit or the user."""
+def run(method: Method, problem: MetricProblem) -> tuple[Result, Point]:
+    """Run a method until a rule ends the run, a limit or the user.
+
+    Beside the result, the objective at its metric is returned: who asks for the gradient there
+    needs no second evaluation.
+    """
     conditions = PostConditions()
     tracer = Tracer(keep_iterates=method.keep_iterates, columns=method.trace_columns or {})
     with calculating(problem.n_features**3):
@@ -94,7 +99,7 @@ def run(method: Method, problem: MetricProblem) -> Result:
             steps.ending = "failed", f"after step {steps.state.iteration}: {error!r}"
             vars(error)["result"] = _result(steps, conditions, tracer)
             raise
-        return _result(steps, conditions, tracer)
+        return _result(steps, conditions, tracer), conditions.best(steps.state).point
 
 
 def run_stepwise(method: Method, problem: MetricProblem) -> Iterator[State]:

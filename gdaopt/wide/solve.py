@@ -48,7 +48,7 @@ def solve(problem: MetricProblem, method: Certified) -> Result:
         with until(runs.clock.deadline):
             try:
                 while runs.search.end is None:
-                    result = run(runs.method(), runs.search.problem)
+                    result = run(runs.method(), runs.search.problem)[0]
                     runs.take(result)
                     is_last = result.status not in _GOES_ON
                     runs.look(result.atoms, result.weights, is_last=is_last)

@@ -272,3 +272,32 @@ def test_a_solver_that_fails_is_cvxpys_solver_error() -> None:
     problem = least(variable())
     with pytest.raises(cp.SolverError, match="try another solver"):
         problem.solve(method="gdaopt", by="sdp", solver="SCS", solver_opts={"max_iters": 1})
+
+
+class Counted(gda.DenseObjective):
+    """A squared distance that counts its gradients."""
+
+    n_gradients = 0
+
+    def __init__(self) -> None:
+        super().__init__(SIZE)
+
+    def value(self, metric: Any) -> float:
+        return float(np.sum((metric - SKEWED) ** 2)) / 2
+
+    def gradient(self, metric: Any) -> Any:
+        self.n_gradients += 1
+        return metric - SKEWED
+
+    def expression(self, metric: Any) -> Any:
+        return cp.sum_squares(metric - SKEWED) / 2
+
+
+def test_duals_need_no_evaluation_beside_the_runs_own() -> None:
+    objective, metric, bound = Counted(), variable(), cp.Parameter(value=2.0)
+    problem = least(metric, cp.trace(metric) <= bound, objective=objective(metric))
+    problem.solve(method="gdaopt", warm_start=False)
+    n_gradients, objective.n_gradients = objective.n_gradients, 0
+    gda.solve(gda.MetricProblem(objective, gda.GraphMetrics(2.0, 0.01)), "certified")
+    assert problem.constraints[-1].dual_value > 0
+    assert n_gradients == objective.n_gradients > 0
