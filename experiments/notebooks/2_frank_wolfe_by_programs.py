@@ -112,7 +112,7 @@ print(compiled)
 
 # %% [markdown]
 # This is the `cvxpy.Problem` itself, not a description of it. The names in it are parameters, and their
-# values are set before each solve. All programs are written in this one form: x between bounds, and rows, which
+# values are set before each solve. All programs are written in this one form: bounds of x, and rows, which
 # are `sums` of `coefficients`, a parameter, times the entries of x that are their `factors`. The first row is the
 # trace bound. The others are $M v \ge \rho v$, divided by $-v_i$, so that their coefficients are the ratios
 # $v_j / v_i$. The program is solved in units in which its numbers are about 1, because the tolerances of solvers

@@ -2,8 +2,8 @@
 
     min cost·x   s.t.   lower ≤ x ≤ upper,   row_lower ≤ A x ≤ row_upper
 
-Our own programs have ``0 ≤ x ≤ upper``, and rows with upper bounds or equalities, in units in which
-the numbers are about 1. Others' programs may have bounds on any side.
+Our own programs are in units in which the numbers are about 1, and have bounds only where the
+polytope has some: CVXPY makes a row of each. Others' programs may have bounds on any side.
 
 The duals y of rows have one sign for all: the least value rises by about y when the bounds of the
 row rise by 1, so that y > 0 is of a lower bound, and y < 0 of an upper one.
@@ -90,21 +90,6 @@ class Pattern:
             np.isfinite(lower) & ~fixed,
             np.isfinite(upper) & ~fixed,
             fixed,
-        )
-
-    @classmethod
-    def of_rows(
-        cls, rows: npt.NDArray[np.intp], columns: npt.ArrayLike, n_rows: int, size: int
-    ) -> Pattern:
-        """Return the pattern of ``0 ≤ x ≤ u``, ``A x ≤ b``, of coefficients in order of rows."""
-        counts = np.bincount(rows, minlength=n_rows)
-        is_variable = np.arange(size + n_rows) < size
-        return cls(
-            np.concatenate([[0], counts.cumsum()]).astype(np.int32),
-            np.asarray(columns, dtype=np.int32),
-            has_lower=is_variable,
-            has_upper=np.ones_like(is_variable),
-            is_fixed=np.zeros_like(is_variable),
         )
 
 

@@ -204,14 +204,13 @@ class JointPolytope(Polytope):
     def _bounds(self) -> tuple[FloatArray, FloatArray, FloatArray, Pattern]:
         """The bounds of variables and rows, the coefficients of the rows, and their pattern."""
         size, n_edges, unit = len(self.v), len(self.floor), self.unit
-        pattern, order = _shape(size, self.edges[0].tobytes(), self.edges[1].tobytes())
+        pattern, order, lower = _shape(size, self.edges[0].tobytes(), self.edges[1].tobytes())
         forward = self.forward * unit[size:] / unit[0]
         backward = self.backward * unit[size:] / unit[0]
         coefficients = np.concatenate([np.ones(size), -np.ones(size), forward, backward])[order]
-        most = np.concatenate([np.full(size, FAR * size), np.full(n_edges, FAR), [float(size)]])
-        least = np.concatenate([np.zeros(size + n_edges), np.full(1 + size, -np.inf)])
-        upper = np.concatenate([most, -self.least_diagonal / unit[0]])
-        return least, upper, coefficients, pattern
+        no_caps = np.full(size + n_edges, np.inf)
+        upper = np.concatenate([no_caps, [float(size)], -self.least_diagonal / unit[0]])
+        return lower, upper, coefficients, pattern
 
     def arrays(self, cost: FloatArray) -> LinearArrays:
         """Return ``tr M ≤ C`` and ``-M v ≤ -ρ v``, row by row, in the units of the entries."""
@@ -224,15 +223,21 @@ class JointPolytope(Polytope):
 
 
 @lru_cache(maxsize=16)
-def _shape(size: int, *edges: bytes) -> tuple[Pattern, IndexArray]:
-    """Return the pattern of the rows, and where in it the coefficients are."""
+def _shape(size: int, *edges: bytes) -> tuple[Pattern, IndexArray, FloatArray]:
+    """Return the pattern, where in it the coefficients are, and the lower bounds."""
     starts, ends = (np.frombuffer(index, dtype=np.intp) for index in edges)
     diagonal, weights = np.arange(size), size + np.arange(len(starts))
     rows = np.concatenate([0 * diagonal, 1 + diagonal, 1 + starts, 1 + ends])
     columns = np.concatenate([diagonal, diagonal, weights, weights])
     order = np.lexsort((columns, rows))
-    pattern = Pattern.of_rows(rows[order], columns[order], 1 + size, size + len(starts))
-    return pattern, order
+    # The rows keep the diagonal above 0: with a bound of its own a solver may stop at 0, where the
+    # rows are broken by ρ, which is within its tolerance.
+    lower = np.repeat([-np.inf, 0.0, -np.inf], [size, len(starts), 1 + size])
+    upper = np.repeat([np.inf, 1.0], [size + len(starts), 1 + size])
+    pattern = Pattern.of_bounds(
+        np.append(0, np.bincount(rows).cumsum()), columns[order], lower, upper
+    )
+    return pattern, order, lower
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,10 +64,13 @@ class SharesPolytope(Polytope):
         What the floors leave of the budget, ≥ 0.
     row_scale : float
         The factor of the row that solvers see, because their tolerances are absolute.
+    has_caps : bool
+        Whether solvers see the caps: without upper bounds the budget alone is the limit.
     """
 
     spare: float
     row_scale: float = 1.0
+    has_caps: bool = False
 
     @property
     @abstractmethod
@@ -94,13 +97,14 @@ class SharesPolytope(Polytope):
         """The lower and upper bounds of shares and row, and the coefficients of the row."""
         caps, rates = self.shares
         lower = np.append(np.zeros(len(rates)), -np.inf)
-        return lower, np.append(caps, self.row_scale), self.row_scale * rates
+        upper = np.append(caps if self.has_caps else np.full(len(caps), np.inf), self.row_scale)
+        return lower, upper, self.row_scale * rates
 
     def arrays(self, cost: FloatArray) -> LinearArrays:
         """Return the program of the shares."""
         costs, _ = _gains(self.prices(cost))
         lower, upper, coefficients = self._numbers
-        return LinearArrays(costs, lower, upper, _pattern(len(costs)), coefficients)
+        return LinearArrays(costs, lower, upper, _pattern(len(costs), self.has_caps), coefficients)
 
     def duals(self, cost: FloatArray, row_duals: FloatArray | None) -> dict[str, FloatArray]:
         if row_duals is None or self.spare == 0:
@@ -115,10 +119,11 @@ class SharesPolytope(Polytope):
 
 
 @lru_cache(maxsize=256)
-def _pattern(size: int) -> Pattern:
+def _pattern(size: int, has_caps: bool) -> Pattern:
     """Return the pattern of one row, which has all coefficients."""
-    every = np.arange(size)
-    return Pattern.of_rows(0 * every, every, 1, size)
+    lower = np.append(np.zeros(size), -np.inf)
+    upper = np.append(np.full(size, 1.0 if has_caps else np.inf), 1.0)
+    return Pattern.of_bounds([0, size], np.arange(size), lower, upper)
 
 
 def _gains(prices: FloatArray) -> tuple[FloatArray, float]:
@@ -198,6 +203,7 @@ class Knapsack(SharesPolytope):
             name=name,
             spare=max(budget - needed, 0.0),
             row_scale=1.0 if self.upper is None else _ROW_SCALE,
+            has_caps=self.upper is not None,
         )
 
     @classmethod

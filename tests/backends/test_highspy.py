@@ -68,6 +68,22 @@ def test_options_that_highs_does_not_know(options: dict[str, Any], says: str) ->
         gda.methods.Alternating(solver="highspy", solver_opts=options)
 
 
+def test_the_rows_of_a_joint_program_count_at_any_tolerance() -> None:
+    """At 0 they would be broken by ρ alone, which a solver may take for nothing."""
+    iris = gda.datasets.load("iris")
+    glr = gda.GLR(gda.datasets.scale_features(iris.features), iris.signal("setosa"))
+    names = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
+    result = gda.solve(
+        gda.MetricProblem(glr, gda.GraphMetrics(4.0, min_eigenvalue=1e-6)),
+        "joint",
+        solver="highspy",
+        solver_opts=dict.fromkeys(names, 1e-6),
+        max_iterations=20,
+    )
+    assert set(result.trace.column("solver_status")[1:]) == {"optimal"}  # and none asked for again
+    assert np.nanmax(result.trace.column("repair_distance")) <= 1e-9
+
+
 def test_the_users_own_limit() -> None:
     with pytest.raises(SolverFailedError, match=r"'user_limit'.*fallback=.*simplex_iter"):
         solve_diagonal(solver_opts={"simplex_iteration_limit": 0, "presolve": "off"})
