@@ -20,9 +20,8 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.plotting.canvas import save_figure
 from gdaopt.solving import solve
 from gdaopt.studies.named_options import SolverSpec
-from gdaopt.studies.runner import Progress, Task, run_tasks
+from gdaopt.studies.runner import Progress, Study, Task, run_tasks
 from gdaopt.studies.study_directory import (
-    Study,
     StudyDirectory,
     machine,
     sole_writer,
@@ -44,7 +43,7 @@ _OF_A_WORKER, _OF_A_CELL = 3.0, 1.0  # seconds: for its start, and for imports a
 _OF_A_SOLVE = {"cold": 0.03, "re-solve": 0.004, "hot": 0.004}  # seconds, see `Bench.estimate`
 
 
-class Bench(Study):
+class Bench(Study["tuple[pd.DataFrame, pd.DataFrame]"]):
     """A directory with the recorded sequences, and a row for each cell."""
 
     def __init__(

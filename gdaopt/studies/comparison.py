@@ -19,10 +19,9 @@ from gdaopt.studies.class_problems import ProblemOptions, solve_task
 from gdaopt.studies.comparison_table import add_excess, markdown, name_among, to_pandas
 from gdaopt.studies.named_options import NamedOptions, SolverSpec
 from gdaopt.studies.pictures import picture_names, write_pictures
-from gdaopt.studies.runner import Progress, Task, run_tasks
+from gdaopt.studies.runner import Progress, Study, Task, run_tasks
 from gdaopt.studies.saved_runs import make_runs
 from gdaopt.studies.study_directory import (
-    Study,
     StudyDirectory,
     sole_writer,
     task_key,
@@ -164,7 +163,7 @@ class ComparisonOptions:
         return None if self.time_limit is None else 60 + 2 * self.time_limit
 
 
-class Comparison(Study):
+class Comparison(Study[list[dict[str, Any]]]):
     """A directory with a row and a saved result for each class, method and solver.
 
     `left_out` has a sentence for each method and solver that do not go together; `pictures` has,

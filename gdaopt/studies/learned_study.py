@@ -29,10 +29,9 @@ from gdaopt.studies.learned_report import Part, html_page
 from gdaopt.studies.learner_options import ALL_CLASSES, LearnerOptions, as_frame, labels_of
 from gdaopt.studies.measuring import NEIGHBORS, Judgement, judge_task, split_folds
 from gdaopt.studies.pictures import picture_names, write_pictures
-from gdaopt.studies.runner import Task, run_here
+from gdaopt.studies.runner import Study, Task, run_here
 from gdaopt.studies.saved_runs import make_runs, samples_file, write_samples
 from gdaopt.studies.study_directory import (
-    Study,
     StudyDirectory,
     file_digest,
     sole_writer,
@@ -108,7 +107,7 @@ def learn_task(
     }
 
 
-class Learning(Study):
+class Learning(Study[Importance]):
     """A directory with the metrics of a data set, learned in this process.
 
     It goes on with a run of the same data, options and versions. With `force` it begins anew: files

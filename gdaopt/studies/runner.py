@@ -20,13 +20,15 @@ from dataclasses import dataclass, field
 from operator import methodcaller
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from gdaopt.errors import GdaoptError
 from gdaopt.studies.study_directory import StudyDirectory
 from gdaopt.studies.task_workers import TaskWorkers, cannot_run, gdaopt_version
 from gdaopt.support.files import write_atomically
 from gdaopt.support.processes import WorkerEndedError
+
+FoundT = TypeVar("FoundT")
 
 Progress = Callable[[str, int, int, Mapping[str, Any] | None], object]
 """A function that is called with a task's key, how many tasks are done, how many there are, and the
@@ -88,6 +90,31 @@ class Task:
     def make_died_row(self, message: str) -> dict[str, Any]:
         """Return the row of a task that is to be tried again the next time: not for the disk."""
         return {**self.about, "status": "died", "message": message}
+
+
+class Study(Generic[FoundT]):
+    """What studies share: tasks by key, and the directory of their rows."""
+
+    tasks: dict[str, Task]
+    _directory: StudyDirectory
+
+    @property
+    def path(self) -> Path:
+        """The directory."""
+        return self._directory.path
+
+    @property
+    def done(self) -> list[str]:
+        """The keys of the tasks that are finished on disk."""
+        return list(self._directory.rows(self.tasks))
+
+    def label(self, key: str) -> str:
+        """Return what a task is called where it is one of many."""
+        raise NotImplementedError
+
+    def run(self, progress: Progress | None = None) -> FoundT:
+        """Run what is missing, write the files for people, and return what they tell."""
+        raise NotImplementedError
 
 
 def run_here(

@@ -215,23 +215,6 @@ class StudyDirectory:
             )
 
 
-class Study:
-    """What studies share: tasks by key, and the directory of their rows."""
-
-    tasks: dict[str, Any]
-    _directory: StudyDirectory
-
-    @property
-    def path(self) -> Path:
-        """The directory."""
-        return self._directory.path
-
-    @property
-    def done(self) -> list[str]:
-        """The keys of the tasks that are finished on disk."""
-        return list(self._directory.rows(self.tasks))
-
-
 def write_frame(path: Path, frame: pd.DataFrame) -> None:
     """Write a data frame as a parquet file, atomically."""
     write_atomically(path, lambda file: frame.to_parquet(file, index=False))
