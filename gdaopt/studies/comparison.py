@@ -215,7 +215,8 @@ class Comparison(Study[list[dict[str, Any]]]):
     def label(self, key: str) -> str:
         """Return what a task is called where it is one of many."""
         about = self.tasks[key].about
-        return f"{about['class']}: {self._name(about)}"
+        name = name_among(about, (task.about for task in self.tasks.values()))
+        return f"{about['class']}: {name}"
 
     def run(self, progress: Progress | None = None) -> list[dict[str, Any]]:
         """Run what is missing, write tables and picture, and return the rows, of dead tasks too."""
@@ -232,12 +233,12 @@ class Comparison(Study[list[dict[str, Any]]]):
         whole = add_excess(rows, results)
         finished = [row for row in whole if row["status"] != "died"]
         write_frame(self.path / "comparison.parquet", to_pandas(finished))
-        write_text(
-            self.path / "comparison.md",
-            markdown(
-                whole, self._dataset.name, _statement(self._dataset, self._options), self.left_out
-            ),
-        )
+        limits = ", ".join(f"{name} {value:g}" for name, value in self._options.common.items())
+        used = ", ".join(f"{name} {version}" for name, version in versions().items())
+        solved = self._options.problem.statement(self._dataset)
+        statement = f"{solved}. For all methods: {limits}. Versions: {used}."
+        page = markdown(whole, self._dataset.name, statement, self.left_out)
+        write_text(self.path / "comparison.md", page)
         read = [(rows[key], result) for key, result in results.items()]
         runs = make_runs(self._directory.options, read)
         classes = self._directory.options["classes"]
@@ -253,12 +254,3 @@ class Comparison(Study[list[dict[str, Any]]]):
             write_pictures(shown, self.path, title, names=[name], replace=True)
         self.pictures = picture_names(drawn)
         return whole
-
-    def _name(self, row: Mapping[str, Any]) -> str:
-        return name_among(row, (task.about for task in self.tasks.values()))
-
-
-def _statement(dataset: Dataset, options: ComparisonOptions) -> str:
-    limits = ", ".join(f"{name} {value:g}" for name, value in options.common.items())
-    used = ", ".join(f"{name} {version}" for name, version in versions().items())
-    return f"{options.problem.statement(dataset)}. For all methods: {limits}. Versions: {used}."

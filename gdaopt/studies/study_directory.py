@@ -156,13 +156,12 @@ class StudyDirectory:
                     if read_entry(self.path, file) is not None:
                         file.unlink()
             if replace or not is_study:
-                self._write_record()
+                record = {"format": _FORMAT, "options": self.options}
+                write_text(self.path / RECORD, json.dumps(record, indent=2, ensure_ascii=False))
             try:
                 self.tasks.mkdir(exist_ok=True)
             except OSError as error:
-                raise InvalidInputError(
-                    f"cannot write to {self.tasks}: {error.strerror}; choose another --out"
-                ) from error
+                raise _cannot_write(self.tasks, error, "--out") from error
 
     def stem(self, key: str) -> Path:
         """Return the path of a task's row without its ending."""
@@ -194,10 +193,6 @@ class StudyDirectory:
         """Remove the temporary files of writers that were killed."""
         for folder in (self.path, self.tasks):
             remove_abandoned(folder)
-
-    def _write_record(self) -> None:
-        record = {"format": _FORMAT, "options": self.options}
-        write_text(self.path / RECORD, json.dumps(record, indent=2, ensure_ascii=False))
 
     def _check_record(self, replace: bool) -> None:
         old = read_options(self.path)
