@@ -1,13 +1,13 @@
 """The pictures of a study of solvers, a panel for each data set; all kinds of programs together.
 
-They are drawn from `gdaopt.bench.table.programs_frame`, so many inches wide; a program that is not
-verified counts as `cap` seconds.
+They are drawn from `gdaopt.bench.table.programs_frame`; a program that is not verified
+counts as `cap` seconds.
 """
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
@@ -47,7 +47,7 @@ _KINDS = (
     *("closed form", "unknown"),
 )
 _OF_KIND = "s"  # the marker that stands for a kind in legends
-_MARGIN = 0.35  # inches, for the legend
+_WIDTH, _MARGIN = 7.0, 0.35  # inches: of all, and for the legend
 _STARTS = {"cold": ("o", "none"), "re-solve": ("o", "full"), "hot": ("D", "full")}
 _GROUPS = {  # panels of the profiles
     **{kind: (kind,) for kind in ("simplex", "interior point", "first order")},
@@ -84,17 +84,20 @@ def _panels(figure: Figure, rows: int, columns: int, **options: Any) -> AxesArra
 
 
 @_small_print()
-def times(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
+def times(programs: pd.DataFrame, cap: float) -> Figure:
     """Draw the mean time of a program by each solver and start, and the shares verified."""
     names = list(programs["data"].unique())
     programs = programs[programs["tolerance"] == programs["tolerance"].min()]
     longest = programs.groupby("data")["solver"].nunique().max()
-    figure = new_figure(width, 2 * _MARGIN + len(names) * (0.6 + 0.135 * longest))
+    figure = new_figure(_WIDTH, 2 * _MARGIN + len(names) * (0.6 + 0.135 * longest))
     grid = _panels(figure, len(names), 2, width_ratios=[3, 2], sharey="row")
     for name, (left, right) in zip(names, grid, strict=True):
         own = programs[programs["data"] == name]
         means = _means(own, cap)
-        order = sorted({solver for solver, _ in means}, key=lambda one: -_quickest(means, one))
+        quickest: dict[str, float] = {}
+        for (solver, _), (seconds, _) in means.items():
+            quickest[solver] = min(seconds, quickest.get(solver, np.inf))
+        order = sorted(quickest, key=lambda solver: -quickest[solver])
         verified = own.assign(share=own["verdict"] == "verified")
         shares = verified.groupby(["solver", "start"])["share"].mean()
         for (solver, start), (seconds, _) in means.items():
@@ -124,7 +127,7 @@ def times(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
 
 
 @_small_print()
-def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
+def profiles(programs: pd.DataFrame, cap: float) -> Figure:
     """Draw performance profiles, a panel for each group of solvers, the others in grey."""
     del cap  # what is not verified counts as unsolved here
     tightest = programs["tolerance"].min()
@@ -139,9 +142,9 @@ def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
         for group, kinds in _GROUPS.items()
     ]
     panels = [panel for panel in panels if panel[2]]
-    columns = max(min(2 if width > 5 else 1, len(panels)), 1)
+    columns = max(min(2, len(panels)), 1)
     n_rows = max(-(-len(panels) // columns), 1)
-    figure = new_figure(width, _MARGIN + n_rows * 2.3)
+    figure = new_figure(_WIDTH, _MARGIN + n_rows * 2.3)
     grid = _panels(figure, n_rows, columns, sharex=True, sharey=True).ravel()
     ends = [
         float(ratios[-1]) for one in found.values() for ratios, _ in one.values() if len(ratios)
@@ -185,12 +188,12 @@ def _draw_profile(ax: Axes, profile: tuple[Any, Any], last: float, **look: Any) 
 
 
 @_small_print()
-def pareto(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
+def pareto(programs: pd.DataFrame, cap: float) -> Figure:
     """Draw time against precision; a line joins the points that no other point beats in both."""
     programs = _of_one_start(programs)
     names, tightest = list(programs["data"].unique()), programs["tolerance"].min()
     looks = _of_solvers(programs)
-    figure = new_figure(width, 3 * _MARGIN + 0.8 + len(names) * min(3.0, 0.9 * width))
+    figure = new_figure(_WIDTH, 3 * _MARGIN + 0.8 + 3.0 * len(names))
     grid = _panels(figure, len(names), 1)[:, 0]
     for name, ax in zip(names, grid, strict=True):
         marks = {
@@ -243,10 +246,6 @@ def _means(
     return found
 
 
-def _quickest(means: Mapping[tuple[str, str], tuple[float, float]], solver: str) -> float:
-    return min(seconds for (name, _), (seconds, _) in means.items() if name == solver)
-
-
 def _seconds(own: pd.DataFrame) -> dict[str, Any]:
     own = counted(own).sort_values("index")
     return {
@@ -283,16 +282,12 @@ def _say_what(figure: Figure, programs: pd.DataFrame, more: str = "") -> None:
     tolerances = [f"{one:g}" for one in sorted(programs["tolerance"].unique())]
     starts = programs.loc[programs["solver"] != ANALYTIC, "start"].unique()
     text = (
-        f"{_listed(programs['program'].unique())} programs; {_listed(starts)}; "
-        f"tolerance {_listed(tolerances)}{more}"
+        f"{', '.join(programs['program'].unique())} programs; {', '.join(starts)}; "
+        f"tolerance {', '.join(tolerances)}{more}"
     )
     letters = int(72 * figure.get_figwidth() / (LETTER_WIDTH * rcParams["font.size"]))
     lines = textwrap.fill(text, letters)
     figure.suptitle(lines, fontsize="medium", x=0.02, horizontalalignment="left")
-
-
-def _listed(words: Iterable[str]) -> str:
-    return ", ".join(words)
 
 
 def _of_kinds(programs: pd.DataFrame) -> dict[str, dict[str, Any]]:

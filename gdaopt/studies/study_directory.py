@@ -61,7 +61,7 @@ def sole_writer(path: str | os.PathLike[str], option: str = "--out") -> Iterator
         raise _cannot_write(folder, error, option) from error
     try:
         try:
-            write_text(folder / _HOLDER, json.dumps(_this_process(), ensure_ascii=True))
+            write_text(folder / _HOLDER, json.dumps(_describe_this_process()))
             remove_abandoned(folder)
         except OSError as error:
             raise _cannot_write(folder, error, option) from error
@@ -89,23 +89,19 @@ def _cannot_write(folder: Path, error: OSError, option: str) -> InvalidInputErro
     )
 
 
-def _this_process() -> dict[str, Any]:
+def _describe_this_process() -> str:
     name, *arguments = sys.argv or [""]
-    return {
-        "pid": os.getpid(),
-        "host": socket.gethostname(),
-        "command": shlex.join([Path(name).name, *arguments]),
-        "since": datetime.now().astimezone().isoformat(" ", "seconds"),
-    }
+    command = shlex.join([Path(name).name, *arguments])
+    since = datetime.now().astimezone().isoformat(" ", "seconds")
+    return f"process {os.getpid()} on {socket.gethostname()} (since {since}: {command!r})"
 
 
 def _holder(folder: Path) -> str:
     try:
         told = parse_json((folder / _HOLDER).read_text(encoding="utf-8"))
-        pid, host, command, since = (told[key] for key in ("pid", "host", "command", "since"))
-    except (OSError, ValueError, LookupError, TypeError):
-        return "another process"
-    return f"process {pid} on {host} (since {since}: {command!r})"
+    except (OSError, ValueError):
+        told = None
+    return told if isinstance(told, str) else "another process"
 
 
 RECORD = "study.json"  # in which a study says what it was begun with

@@ -90,6 +90,11 @@ def number_text(value: float | str | None) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
+def format_cell(form: str, value: float | None, scale: float = 1) -> str:
+    """Return a number for a cell in a form such as ``"{:.3g} %"``, nothing for None and NaN."""
+    return "" if value is None or math.isnan(value) else form.format(scale * value)
+
+
 def percent(share: float) -> str:
     """Return a share in per cent, in two digits or more and without a power of ten."""
     per_cent = max(100 * share, 1e-4)

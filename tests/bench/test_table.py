@@ -154,10 +154,9 @@ def programs(*data: str) -> pd.DataFrame:
     )
 
 
-@pytest.mark.parametrize("width", [3.3, pytest.param(7.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", PICTURES)
-def test_all_is_inside(name: str, width: float) -> None:
-    figure = PICTURES[name](programs("wine", "random-50"), 10.0, width)
+def test_all_is_inside(name: str) -> None:
+    figure = PICTURES[name](programs("wine", "random-50"), 10.0)
     figure.draw_without_rendering()
     assert outside(figure) == []
 
