@@ -129,10 +129,10 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
     groups: dict[str, Any] = {}
     parameters: list[Parameter] = []
     for parameter in signature(command, eval_str=True).parameters.values():
-        group: Any = parameter.annotation
-        if is_dataclass(group):
-            groups[parameter.name] = group
-            parameters += signature(group, eval_str=True).parameters.values()
+        if is_dataclass(parameter.annotation):
+            groups[parameter.name] = parameter.annotation
+            of_group = signature(groups[parameter.name], eval_str=True)
+            parameters += of_group.parameters.values()
         else:
             parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
 
