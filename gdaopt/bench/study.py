@@ -59,7 +59,9 @@ class Bench(Study["tuple[pd.DataFrame, pd.DataFrame]"]):
             if names.count(name) > 1:
                 raise InvalidInputError(f"two of the data are called {name!r}; rename one")
         self._options = options
-        self._directory = StudyDirectory(path, "bench", _protocol(sequences, options))
+        hashes = {sequence.name: sequence.sha256 for sequence in sequences}
+        said = {"data": hashes, **options.record(), "machine": machine(), **versions()}
+        self._directory = StudyDirectory(path, "bench", said)
         self.recordings: dict[str, Task] = {}
         self.tasks = {}
         for sequence in sequences:
@@ -178,11 +180,6 @@ def _after(progress: Progress | None, before: int, tasks: Mapping[str, Task]) ->
         progress(key, before + done, len(tasks), row)
 
     return shown
-
-
-def _protocol(sequences: Sequence[ProgramSequence], options: BenchOptions) -> dict[str, Any]:
-    hashes = {sequence.name: sequence.sha256 for sequence in sequences}
-    return {"data": hashes, **options.record(), "machine": machine(), **versions()}
 
 
 _OF_RUN = (

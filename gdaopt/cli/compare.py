@@ -16,7 +16,6 @@ from gdaopt.datasets.remarks import remarks
 from gdaopt.methods import METHODS
 from gdaopt.objectives import OBJECTIVES
 from gdaopt.status import FAILURES
-from gdaopt.studies.class_problems import ProblemOptions
 from gdaopt.studies.comparison import Comparison, ComparisonOptions
 from gdaopt.studies.comparison_table import BRIEF, brief_cells, latex, verdict
 from gdaopt.studies.sources import load_source, read_edges
@@ -103,7 +102,7 @@ def compare(
     dataset = load_source(source, data_dir=data_dir, form=form.read(), **columns.read())
     for remark in remarks(dataset):
         output.say(f"note: {remark}")
-    problem = ProblemOptions(
+    options = ComparisonOptions(
         positive=positive,
         scale=scale,
         trace_bound=option.read_number(trace_bound),
@@ -113,9 +112,6 @@ def compare(
         max_classes=max_classes,
         max_samples=option.read_max_samples(max_samples),
         edges=None if edges is None else read_edges(edges),
-    )
-    options = ComparisonOptions(
-        problem=problem,
         methods=methods.split(","),
         solvers=[] if solvers is None else solvers.split(","),
         tolerance=tolerance,

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -179,7 +179,7 @@ class ProblemOptions(ProblemChoice):
         classes = self.classes(dataset)  # refused here rather than at the first problem
         return ((name, self.problem(dataset, name)) for name in classes)
 
-    def with_rows(self, dataset: Dataset) -> ProblemOptions:
+    def with_rows(self, dataset: Dataset) -> Self:
         """Return the options with the constraints as rows, which other processes can be sent."""
         if self.constraints is None:
             return self

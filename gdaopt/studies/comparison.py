@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 from gdaopt.datasets import Dataset
@@ -120,10 +120,9 @@ def combinations(
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComparisonOptions:
+class ComparisonOptions(ProblemOptions):
     """The options of ``gdaopt compare``; its limits are for methods that give none of their own."""
 
-    problem: ProblemOptions = field(default_factory=ProblemOptions)
     methods: Sequence[str]
     solvers: Sequence[str] = ()
     tolerance: float | None = None
@@ -133,7 +132,7 @@ class ComparisonOptions:
     scheduler: str | None = None
 
     def __post_init__(self) -> None:
-        check_instance("problem", self.problem, ProblemOptions)
+        super().__post_init__()
         for name in ("methods", "solvers"):
             texts = getattr(self, name)
             if isinstance(texts, str) or not isinstance(texts, Sequence):
@@ -149,6 +148,17 @@ class ComparisonOptions:
     def workers(self) -> TaskWorkers:
         """Return what computes the runs."""
         return TaskWorkers(self.jobs, self.scheduler, self.deadline, threaded=True)
+
+    def record(self, dataset: Dataset) -> dict[str, Any]:
+        """Return what all rows depend on, as plain values."""
+        return {
+            **super().record(dataset),
+            "methods": list(self.methods),
+            "solvers": list(self.solvers),
+            "tolerance": self.tolerance,
+            "time_limit": self.time_limit,
+            "trace_every": self.trace_every,
+        }
 
     @property
     def common(self) -> dict[str, Any]:
@@ -175,18 +185,18 @@ class Comparison(Study[list[dict[str, Any]]]):
     def __init__(
         self, path: str | os.PathLike[str], dataset: Dataset, options: ComparisonOptions
     ) -> None:
-        options = replace(options, problem=options.problem.with_rows(dataset))
+        options = options.with_rows(dataset)
         self._dataset, self._options = dataset, options
         pairs, self.left_out = combinations(options.methods, options.solvers, options.common)
-        classes = options.problem.classes(dataset)
-        for _, problem in options.problem.problems(dataset):
+        classes = options.classes(dataset)
+        for _, problem in options.problems(dataset):
             # Refused here rather than in each task
             for pair in pairs:
                 pair.method.check(problem)
         self.tasks = {
             task_key(name, str(pair.spec), pair.solver): Task(
                 solve_task,
-                (dataset, options.problem, name, pair.method),
+                (dataset, options, name, pair.method),
                 {
                     "class": name,
                     "method": pair.spec.name,
@@ -198,19 +208,8 @@ class Comparison(Study[list[dict[str, Any]]]):
             for name in classes
             for pair in pairs
         }
-        self._directory = StudyDirectory(
-            path,
-            "compare",
-            {
-                **options.problem.record(dataset),
-                "methods": list(options.methods),
-                "solvers": list(options.solvers),
-                "tolerance": options.tolerance,
-                "time_limit": options.time_limit,
-                "trace_every": options.trace_every,
-                **versions(),
-            },
-        )
+        said = {**options.record(dataset), **versions()}
+        self._directory = StudyDirectory(path, "compare", said)
 
     def label(self, key: str) -> str:
         """Return what a task is called where it is one of many."""
@@ -235,7 +234,7 @@ class Comparison(Study[list[dict[str, Any]]]):
         write_frame(self.path / "comparison.parquet", to_pandas(finished))
         limits = ", ".join(f"{name} {value:g}" for name, value in self._options.common.items())
         used = ", ".join(f"{name} {version}" for name, version in versions().items())
-        solved = self._options.problem.statement(self._dataset)
+        solved = self._options.statement(self._dataset)
         statement = f"{solved}. For all methods: {limits}. Versions: {used}."
         page = markdown(whole, self._dataset.name, statement, self.left_out)
         write_text(self.path / "comparison.md", page)

@@ -85,7 +85,11 @@ class Task:
         except PASSING:
             raise
         except Exception as error:
-            return {**self.about, "status": "failed", **_describe_error(error)}
+            row = {**self.about, "status": "failed", "message": str(error)}
+            if not isinstance(error, GdaoptError):
+                row["message"] = f"{type(error).__name__}: {error}"
+                row["traceback"] = "".join(traceback.format_exception(error))
+            return row
 
     def make_died_row(self, message: str) -> dict[str, Any]:
         """Return the row of a task that is to be tried again the next time: not for the disk."""
@@ -280,10 +284,3 @@ def _how_it_died(future: _Outcome) -> str | None:
     # An error of Dask, by name: so it need not be imported.
     is_killed = type(error).__name__ == "KilledWorker"
     return "its process was killed, as happens when memory runs out" if is_killed else None
-
-
-def _describe_error(error: Exception) -> dict[str, str]:
-    if isinstance(error, GdaoptError):
-        return {"message": str(error)}
-    shown = "".join(traceback.format_exception(error))
-    return {"message": f"{type(error).__name__}: {error}", "traceback": shown}

@@ -68,11 +68,12 @@ def test_problems_with_linear_constraints(tmp_path: Path) -> None:
     """A lambda is sent to the processes as rows; another one is another comparison."""
 
     def compare(methods: list[str], bound: float) -> list[dict[str, Any]]:
-        options = ProblemOptions(
-            positive="setosa", constraints=lambda M: [M[0, 1] == 0, M[0, 0] <= bound]
+        options = ComparisonOptions(
+            positive="setosa",
+            constraints=lambda M: [M[0, 1] == 0, M[0, 0] <= bound],
+            methods=methods,
         )
-        chosen = ComparisonOptions(problem=options, methods=methods)
-        return Comparison(tmp_path / "out", IRIS, chosen).run()
+        return Comparison(tmp_path / "out", IRIS, options).run()
 
     (row,) = compare(["joint:max_iterations=4"], 0.5)
     assert row["status"] == "iteration_limit"
