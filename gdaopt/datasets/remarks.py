@@ -21,13 +21,11 @@ def remarks(dataset: Dataset) -> list[str]:
     """Return a sentence on each thing that is odd, and no error, in a data set not yet scaled."""
     if is_sparse(dataset.features):
         share = 100 * dataset.features.nnz / math.prod(dataset.features.shape)
-        notes, advice = (
-            [
-                f"samples are sparse ({share:.2g} % of their entries are not 0) and stay so: scaled "
-                "features are not centred, which changes no distance"
-            ],
-            "",
-        )
+        advice = ""
+        notes = [
+            f"samples are sparse ({share:.2g} % of their entries are not 0) and stay so: scaled "
+            "features are not centred, which changes no distance"
+        ]
     else:
         notes, advice = [*dataset.notes, *_on_columns(dataset)], "; --label names another column"
     labels = np.array([float_or_nan(name.replace(",", ".")) for name in dataset.classes])
