@@ -16,10 +16,10 @@ import numpy as np
 
 from gdaopt.backends.protocol import ANALYTIC
 from gdaopt.bench.table import (
-    charged,
-    counted,
+    are_undominated,
+    charge_cap,
+    leave_out_firsts,
     mean_residual,
-    not_dominated,
     performance_profile,
     shifted_geometric_mean,
 )
@@ -92,13 +92,13 @@ def times(programs: pd.DataFrame, cap: float) -> Figure:
     figure = new_figure(_WIDTH, 2 * _MARGIN + len(names) * (0.6 + 0.135 * longest))
     grid = _panels(figure, len(names), 2, width_ratios=[3, 2], sharey="row")
     for name, (left, right) in zip(names, grid, strict=True):
-        own = programs[programs["data"] == name]
-        means = _means(own, cap)
+        of_data = programs[programs["data"] == name]
+        means = _means(of_data, cap)
         quickest: dict[str, float] = {}
         for (solver, _), (seconds, _) in means.items():
             quickest[solver] = min(seconds, quickest.get(solver, np.inf))
         order = sorted(quickest, key=lambda solver: -quickest[solver])
-        verified = own.assign(share=own["verdict"] == "verified")
+        verified = of_data.assign(share=of_data["verdict"] == "verified")
         shares = verified.groupby(["solver", "start"])["share"].mean()
         for (solver, start), (seconds, _) in means.items():
             marker, fill = _STARTS[start]
@@ -132,13 +132,13 @@ def profiles(programs: pd.DataFrame, cap: float) -> Figure:
     del cap  # what is not verified counts as unsolved here
     tightest = programs["tolerance"].min()
     programs = _of_one_start(programs[programs["tolerance"] == tightest])
-    found = {
-        str(name): performance_profile(_seconds(own))
-        for name, own in programs.groupby("data", sort=False)
+    of_data = {
+        str(name): performance_profile(_seconds(part))
+        for name, part in programs.groupby("data", sort=False)
     }
     panels = [
         (name, group, [one for one in profile if _kind(one) in kinds])
-        for name, profile in found.items()
+        for name, profile in of_data.items()
         for group, kinds in _GROUPS.items()
     ]
     panels = [panel for panel in panels if panel[2]]
@@ -147,11 +147,11 @@ def profiles(programs: pd.DataFrame, cap: float) -> Figure:
     figure = new_figure(_WIDTH, _MARGIN + n_rows * 2.3)
     grid = _panels(figure, n_rows, columns, sharex=True, sharey=True).ravel()
     ends = [
-        float(ratios[-1]) for one in found.values() for ratios, _ in one.values() if len(ratios)
+        float(ratios[-1]) for one in of_data.values() for ratios, _ in one.values() if len(ratios)
     ]
     last = max([1.0, *ends])
     for ax, (name, group, solvers) in zip(grid, panels, strict=False):
-        profile = found[name]
+        profile = of_data[name]
         for solver in profile:
             if solver not in solvers:
                 _draw_profile(ax, profile[solver], last, color=ink(FAINT), linewidth=0.6, zorder=1)
@@ -207,8 +207,8 @@ def pareto(programs: pd.DataFrame, cap: float) -> Figure:
             look = {"linestyle": "none", "fillstyle": fill, **looks[solver]}
             ax.plot(1e3 * seconds, residual, **look)
         points = [point for (solver, _), point in marks.items() if solver != ANALYTIC]
-        kept = not_dominated(points)
-        front = sorted(point for point, is_best in zip(points, kept, strict=True) if is_best)
+        is_best = are_undominated(points)
+        front = sorted(point for point, is_on in zip(points, is_best, strict=True) if is_on)
         times_of_front, residuals = [1e3 * x for x, _ in front], [y for _, y in front]
         ax.plot(times_of_front, residuals, color=ink(MUTED), linewidth=0.8, zorder=0)
         ax.set_xscale("log")
@@ -230,27 +230,29 @@ PICTURES: Mapping[str, Callable[..., Figure]] = {
 
 
 def _means(
-    own: pd.DataFrame, cap: float, *, all_count: bool = True
+    programs: pd.DataFrame, cap: float, *, all_count: bool = True
 ) -> dict[tuple[str, str], tuple[float, float]]:
     """Return mean seconds and residual by solver and start; the cap for no answer in time."""
-    found = {}
-    for (solver, start), group in counted(own).groupby(["solver", "start"], sort=False):
+    means = {}
+    for (solver, start), group in leave_out_firsts(programs).groupby(
+        ["solver", "start"], sort=False
+    ):
         timed = ("verified",) if all_count else ("verified", "wrong", "inaccurate")
         answered = group["verdict"].isin(("verified", "wrong", "inaccurate"))
-        seconds = charged(group["seconds"], group["verdict"].isin(timed), cap)
+        seconds = charge_cap(group["seconds"], group["verdict"].isin(timed), cap)
         residual = group["residual"].where(answered, np.inf)
-        found[str(solver), str(start)] = (
+        means[str(solver), str(start)] = (
             shifted_geometric_mean(seconds),
             mean_residual(residual, float(group["tolerance"].iloc[0])),
         )
-    return found
+    return means
 
 
-def _seconds(own: pd.DataFrame) -> dict[str, Any]:
-    own = counted(own).sort_values("index")
+def _seconds(programs: pd.DataFrame) -> dict[str, Any]:
+    timed = leave_out_firsts(programs).sort_values("index")
     return {
-        str(solver): charged(group["seconds"], group["verdict"] == "verified", np.inf)
-        for solver, group in own.groupby("solver", sort=False)
+        str(solver): charge_cap(group["seconds"], group["verdict"] == "verified", np.inf)
+        for solver, group in timed.groupby("solver", sort=False)
     }
 
 
@@ -308,8 +310,8 @@ def _of_solvers(programs: pd.DataFrame) -> dict[str, dict[str, Any]]:
     looks = {}
     names = sorted(map(str, programs["solver"].unique()))
     for kind in _KINDS:
-        own = [name for name in names if _kind(name) == kind]
-        for name, marker in zip(own, cycle(one for one in MARKERS if one != _OF_KIND)):
+        of_kind = [name for name in names if _kind(name) == kind]
+        for name, marker in zip(of_kind, cycle(one for one in MARKERS if one != _OF_KIND)):
             looks[name] = {"color": _colour(kind), "marker": marker}
     return looks
 

@@ -61,7 +61,7 @@ def verdict(replayed: Replayed, tolerance: float, cap: float) -> str:
     return "wrong" if replayed.answer.status == "optimal" else "inaccurate"
 
 
-def charged(seconds: npt.ArrayLike, verified: npt.ArrayLike, cap: float) -> FloatArray:
+def charge_cap(seconds: npt.ArrayLike, verified: npt.ArrayLike, cap: float) -> FloatArray:
     """Return the seconds that count: the cap for all that is not verified."""
     charges: FloatArray = np.where(np.asarray(verified, bool), np.asarray(seconds, float), cap)
     return charges
@@ -114,7 +114,7 @@ def performance_profile(
     return profiles
 
 
-def not_dominated(points: Sequence[tuple[float, float]]) -> list[bool]:
+def are_undominated(points: Sequence[tuple[float, float]]) -> list[bool]:
     """Say of each point whether no other is as small in one coordinate and smaller in the other."""
     return [
         not any(
@@ -191,7 +191,7 @@ def _choose_quickest(repeats: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return quickest
 
 
-def counted(programs: pd.DataFrame) -> pd.DataFrame:
+def leave_out_firsts(programs: pd.DataFrame) -> pd.DataFrame:
     """Return the programs whose times count: all but the first of several of one structure."""
     return programs[~programs["is_first"].astype(bool)]
 
@@ -213,9 +213,9 @@ def summary(programs: pd.DataFrame, options: BenchOptions) -> pd.DataFrame:
         proofs = group.reindex(columns=["infeasibility", "duality_gap"]).abs()
         has_duals = proofs["duality_gap"].notna().any()
         is_proven = (proofs <= tolerance).all(axis=1)
-        timed, first = counted(group), group[group["is_first"].astype(bool)]
+        timed, first = leave_out_firsts(group), group[group["is_first"].astype(bool)]
         means = {
-            name: charged(part["seconds"], part["verdict"] == "verified", options.cap)
+            name: charge_cap(part["seconds"], part["verdict"] == "verified", options.cap)
             for name, part in (("mean", timed), ("first", first))
         }
         low, high = confidence_interval(means["mean"])

@@ -163,13 +163,13 @@ def _numbers(option: str, text: str, kind: Callable[[str], ValueT]) -> list[Valu
 def _sequences(
     sources: list[str], sizes: list[int], of_tables: Mapping[str, Any], data_dir: Path | None
 ) -> list[ProgramSequence]:
-    found = []
+    sequences = []
     for source in dict.fromkeys(sources):
         if source.lower().endswith(".npz"):
-            found.append(ProgramSequence.from_recorded(source))
+            sequences.append(ProgramSequence.from_recorded(source))
             continue
         if as_path("data", source).is_dir() or MPS_ENDING.search(source):
-            found.append(ProgramSequence.from_mps(source))
+            sequences.append(ProgramSequence.from_mps(source))
             continue
         if source not in GENERATED:
             dataset = load_source(
@@ -177,13 +177,13 @@ def _sequences(
                 data_dir=data_dir if source in FROM_UCI else None,
                 **(of_tables if is_table(source) else {}),
             )
-            found.append(ProgramSequence(dataset.name, dataset))
+            sequences.append(ProgramSequence(dataset.name, dataset))
             continue
         for size in dict.fromkeys(sizes):
             if size < 5:
                 raise InvalidInputError(f"--sizes must be at least 5, got {size}")
-            found.append(ProgramSequence(source, size=size))
-    return found
+            sequences.append(ProgramSequence(source, size=size))
+    return sequences
 
 
 def export(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gdaopt.studies.learned_report import Part
 
 _MOST_ROWS = 10  # of a table; report.html has all
-_SILENCE = 20  # seconds without a word on a run, where there is no line that changes
+_SILENCE = 20  # seconds without a word on a run, if there is no line that changes
 
 
 @option.spread

@@ -32,14 +32,14 @@ class Output(Console):
         self.print(plain(text), soft_wrap=True)
 
     def progress(self) -> Progress:
-        """Return a line on what is being done, which goes away; nothing where no one looks on."""
+        """Return a line on what is being done, which goes away; nothing if no one looks on."""
         description = TextColumn("{task.description}", markup=False)
         columns = (SpinnerColumn(), description, TimeElapsedColumn())
         return Progress(*columns, console=self, transient=True, disable=not self.is_terminal)
 
 
 @contextmanager
-def output_checked() -> Iterator[None]:
+def checking_output() -> Iterator[None]:
     """Raise UnwritableError after the block where standard output cannot be written.
 
     A closed pipe is no error: its reader has seen enough, and commands end quietly.
@@ -58,7 +58,7 @@ def output_checked() -> Iterator[None]:
 
 
 @contextmanager
-def errors_shown() -> Iterator[None]:
+def showing_errors() -> Iterator[None]:
     """Show the package's own errors as one sentence; all others are bugs and keep a traceback."""
     try:
         yield

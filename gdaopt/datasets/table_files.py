@@ -101,7 +101,7 @@ class TableFormat:
 
 @dataclass(frozen=True)
 class Cells:
-    """The rows of a table; a cell is a text, "" where it is empty, a number or a date."""
+    """The rows of a table; a cell is a text, "" if it is empty, a number or a date."""
 
     rows: pd.DataFrame  # with distinct names of columns, and the numbers of rows from 1
     separator: str  # "" of a file that is no text

@@ -46,7 +46,7 @@ TIMES = ("build_seconds", "solve_seconds", "eig_seconds", "objective_seconds")
 
 @dataclass(frozen=True, kw_only=True)
 class ProblemChoice:
-    """What is learned, and from which samples; None where nothing is asked for."""
+    """What is learned, and from which samples; None if nothing is asked for."""
 
     positive: str | None = None  # each class in turn; the one problem of two classes
     objective: str | None = None

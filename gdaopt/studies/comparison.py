@@ -43,7 +43,7 @@ class MethodSpec(NamedOptions):
     kind = "method"
 
     def method(self, common: Mapping[str, Any]) -> Method:
-        """Return the method, made with its own options and, where it has none, common ones."""
+        """Return the method, made with its own options and, if it has none, common ones."""
         for option, _ in self.options:
             if option in _NOT_TEXT:
                 raise InvalidInputError(
@@ -67,7 +67,7 @@ class Combination:
     """A method with a solver, and all options beside the method's own."""
 
     spec: MethodSpec
-    solver: str  # the canonical name, with options; "analytic" where no programs are solved
+    solver: str  # the canonical name, with options; "analytic" if no programs are solved
     common: Mapping[str, Any]
 
     @property
@@ -212,7 +212,7 @@ class Comparison(Study[list[dict[str, Any]]]):
         self._directory = StudyDirectory(path, "compare", said)
 
     def label(self, key: str) -> str:
-        """Return what a task is called where it is one of many."""
+        """Return what a task is called if it is one of many."""
         about = self.tasks[key].about
         name = name_among(about, (task.about for task in self.tasks.values()))
         return f"{about['class']}: {name}"

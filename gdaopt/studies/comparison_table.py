@@ -74,13 +74,13 @@ def spec_of(row: Row) -> str:
 
 
 def spec_among(row: Row, rows: Iterable[Row]) -> str:
-    """Return a row's method, with its options where other rows of the method differ in them."""
+    """Return a row's method, with its options if other rows of the method differ in them."""
     options = {other["options"] for other in rows if other["method"] == row["method"]}
     return str(spec_of(row) if options - {row["options"]} else row["method"])
 
 
 def name_among(row: Row, rows: Iterable[Row]) -> str:
-    """Return a row's method, with its options and its solver where other rows differ in them."""
+    """Return a row's method, with its options and its solver if other rows differ in them."""
     same = [row, *(other for other in rows if other["method"] == row["method"])]
     solvers = {other["solver"] for other in same if other["options"] == row["options"]}
     name = spec_among(row, same)

@@ -60,7 +60,7 @@ class Importance:
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return rankings of all features and of the strongest edges, the largest share first.
 
-        The columns are the name, the share, and its least and most in the folds, where there are
+        The columns are the name, the share, and its least and most in the folds, if there are
         some.
         """
         pairs = [f"{self.feature_names[i]} – {self.feature_names[j]}" for i, j in self.edges]

@@ -208,7 +208,7 @@ def work(results: Collection[Result]) -> str:
 
 
 def advice(results: Collection[Result], method: str) -> str | None:
-    """Return how to reach the optimum where it may be far."""
+    """Return how to reach the optimum if it may be far."""
     far = any(
         _above(result.objective, result.lower_bound) > _LARGE and result.frank_wolfe_gap is None
         for result in results

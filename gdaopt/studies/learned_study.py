@@ -67,7 +67,7 @@ _TRIED = 200  # samples with which it is tried whether a fit can begin
 def check_start(dataset: Dataset, options: LearnerOptions) -> None:
     """Raise the error that fits would raise at their start, before any is begun.
 
-    It is tried with fewer samples where there are many.
+    It is tried with fewer samples if there are many.
     """
     name = options.metric_names(dataset)[0]
     learner = options.make_base_learner().set_params(max_iterations=0)
@@ -261,7 +261,7 @@ class Learning(Study[Importance]):
 
 
 def _unchanged_files(path: Path) -> dict[str, str]:
-    """Return the files of an earlier report with their SHA-256, where they still have it."""
+    """Return the files of an earlier report with their SHA-256, if they still have it."""
     try:
         files = parse_json((path / NUMBERS).read_text(encoding="utf-8"))["files"].items()
     except (OSError, ValueError, LookupError, TypeError, AttributeError):

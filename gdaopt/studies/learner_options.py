@@ -39,7 +39,7 @@ The tolerance is that of the method then.
 
 @dataclass(frozen=True, kw_only=True)
 class LearnerOptions(ProblemChoice):
-    """Options of ``gdaopt learn``, which explains them; None where nothing is asked for."""
+    """Options of ``gdaopt learn``, which explains them; None if nothing is asked for."""
 
     method: str | None = None
     solver: str | None = None

@@ -113,7 +113,7 @@ class Study(Generic[FoundT]):
         return list(self._directory.rows(self.tasks))
 
     def label(self, key: str) -> str:
-        """Return what a task is called where it is one of many."""
+        """Return what a task is called if it is one of many."""
         raise NotImplementedError
 
     def run(self, progress: Progress | None = None) -> FoundT:
@@ -166,7 +166,7 @@ def run_tasks(
         if progress is not None:
             progress(key, len(rows), len(tasks), row)
 
-    # Where the worker of a cluster dies, all the tasks that it was given are suspects.
+    # If the worker of a cluster dies, all the tasks that it was given are suspects.
     suspects: list[str] = []
     try:
         for keys, jobs, at_a_time in (
@@ -277,7 +277,7 @@ def _write_outcome(
 
 
 def _how_it_died(future: _Outcome) -> str | None:
-    """Return how the process ended that had a task; None where none did, but at the deadline."""
+    """Return how the process ended that had a task; None if none did, but at the deadline."""
     error = future.exception()
     if isinstance(error, WorkerEndedError) and not error.is_late:
         return str(error)

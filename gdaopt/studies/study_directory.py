@@ -43,7 +43,7 @@ _PATIENCE = 1.0  # seconds: some hold a directory for the time of a look only
 
 @contextmanager
 def sole_writer(path: str | os.PathLike[str], option: str = "--out") -> Iterator[None]:
-    """Hold a directory, made where it is missing, and remove what killed processes left there."""
+    """Hold a directory, made if it is missing, and remove what killed processes left there."""
     with cli_extra("a study"):
         from filelock import FileLock, Timeout
 
@@ -239,7 +239,7 @@ def read_study(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def read_entry(path: Path, file: Path) -> dict[str, Any] | None:
-    """Return what a study in `path` has written for a task; None where a file is not whole."""
+    """Return what a study in `path` has written for a task; None if a file is not whole."""
     try:
         entry: dict[str, Any] = parse_json(file.read_text(encoding="utf-8"))
         row, files = entry["row"], entry["files"]
@@ -251,7 +251,7 @@ def read_entry(path: Path, file: Path) -> dict[str, Any] | None:
 
 
 def file_digest(file: Path) -> str | None:
-    """Return the SHA-256 of a file; None where there is none, and for a link."""
+    """Return the SHA-256 of a file; None if there is none, and for a link."""
     try:
         if file.is_symlink() or not file.is_file():
             return None
@@ -279,7 +279,7 @@ def versions() -> dict[str, str]:
 
 
 def machine() -> str:
-    """Return the processor that times depend on: its name, where it is known, and its cores."""
+    """Return the processor that times depend on: its name, if it is known, and its cores."""
     name = platform.processor() or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

@@ -41,8 +41,8 @@ class Deadline:
         around = None if is_completing else deadline
         if time_limit is None:
             return around
-        own = cls(time.perf_counter() + time_limit, time_limit)
-        return own if around is None or own.at < around.at else around
+        deadline = cls(time.perf_counter() + time_limit, time_limit)
+        return deadline if around is None or deadline.at < around.at else around
 
     @property
     def left(self) -> float:
