@@ -42,7 +42,7 @@ _PATIENCE = 1.0  # seconds: some hold a directory for the time of a look only
 
 
 @contextmanager
-def sole_writer(path: str | os.PathLike[str], option: str = "--out") -> Iterator[None]:
+def sole_writer(path: str | os.PathLike[str]) -> Iterator[None]:
     """Hold a directory, made if it is missing, and remove what killed processes left there."""
     with cli_extra("a study"):
         from filelock import FileLock, Timeout
@@ -55,16 +55,16 @@ def sole_writer(path: str | os.PathLike[str], option: str = "--out") -> Iterator
     except Timeout:
         raise DirectoryInUseError(
             f"{_holder(folder)} is writing to {folder}; wait until it has ended, or choose "
-            f"another {option}"
+            "another --out"
         ) from None
     except OSError as error:
-        raise _cannot_write(folder, error, option) from error
+        raise _cannot_write(folder, error) from error
     try:
         try:
             write_text(folder / _HOLDER, json.dumps(_describe_this_process()))
             remove_abandoned(folder)
         except OSError as error:
-            raise _cannot_write(folder, error, option) from error
+            raise _cannot_write(folder, error) from error
         yield
     finally:
         # The lock's own file stays. One that waits may have opened it already, and if another file
@@ -83,9 +83,9 @@ def content(folder: Path) -> list[Path]:
     ]
 
 
-def _cannot_write(folder: Path, error: OSError, option: str) -> InvalidInputError:
+def _cannot_write(folder: Path, error: OSError) -> InvalidInputError:
     return InvalidInputError(
-        f"cannot write to {folder}: {error.strerror or error}; choose another {option}"
+        f"cannot write to {folder}: {error.strerror or error}; choose another --out"
     )
 
 
@@ -157,7 +157,7 @@ class StudyDirectory:
             try:
                 self.tasks.mkdir(exist_ok=True)
             except OSError as error:
-                raise _cannot_write(self.tasks, error, "--out") from error
+                raise _cannot_write(self.tasks, error) from error
 
     def stem(self, key: str) -> Path:
         """Return the path of a task's row without its ending."""

@@ -9,7 +9,6 @@ from typer.main import get_command
 import gdaopt as gda
 from gdaopt.cli.app import app
 from gdaopt.cli.output import IN_USE
-from gdaopt.datasets import FROM_UCI
 from gdaopt.studies import study_directory
 from gdaopt.studies.study_directory import sole_writer
 from tests.cli.cases import ANALYTIC, content, run, undrawn
@@ -200,23 +199,6 @@ def test_help_names_every_option(command: str) -> None:
 @pytest.fixture
 def no_other_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     hide_other_data(monkeypatch, tmp_path / "cache")
-
-
-@pytest.mark.usefixtures("no_other_data")
-@pytest.mark.parametrize("command", ["learn", "compare"])
-@pytest.mark.parametrize("name", FROM_UCI)
-def test_offline(command: str, name: str, tmp_path: Path) -> None:
-    said = run(command, name, "--out", tmp_path / "out", code=2)
-    file = "seeds_dataset.txt" if name == "seeds" else "page-blocks.data"
-    for part in (
-        f"is not in {tmp_path / 'cache'}, and could not be downloaded",
-        "http://localhost:1/no.zip: ",
-        f"By hand: get {file} or ",
-        "https://archive.ics.uci.edu/dataset/",
-        "--data-dir DIR, or set GDAOPT_DATA=DIR",
-    ):
-        assert part in said
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.usefixtures("no_other_data", "no_pictures")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import re
-import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -71,14 +68,6 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def entries(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
-
-
-def greet(listener: socket.socket) -> None:
-    """Answer a request in the words of another protocol."""
-    connection, _ = listener.accept()
-    with connection:
-        connection.recv(1000)
-        connection.sendall(b"220 ftp ready\r\n")
 
 
 class TestSuccess:
@@ -189,15 +178,6 @@ class TestFailures:
         for table, says in ((silent, "timed out"), (absent, "refused")):
             with pytest.raises(DownloadError, match=says):
                 obtain(table)
-
-    def test_no_http(self) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            thread = threading.Thread(target=greet, args=(listener,))
-            thread.start()
-            table = replace(SMALL_SEEDS, urls=(f"http://127.0.0.1:{listener.getsockname()[1]}/x",))
-            with pytest.raises(DownloadError, match=r"/x: 220 ftp ready"):
-                obtain(table)
-            thread.join()
 
     def test_a_damaged_cache_and_a_directory_offline(
         self, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -310,22 +290,6 @@ class TestCacheDirectory:
 
 # --- How files are unpacked and read, and what is refused -----------------------------------------
 
-# Packed by the program compress (ncompress 4.2.4.6), with codes of 9 and of 10 bits.
-SQUARES = "".join(f"{i * i}\n" for i in range(200)).encode()
-SQUARES_Z = base64.b64decode(
-    """
-    H52QMBTEUEBDQQ6BNhTIqKFgRkIaB20UxDEwBoyAMWRUpFEwho2DMXIklLFQYY2ROA7OkFHQ4UAaFwnSeImjYA0ZB2vc
-    SGijpI2dCm7gDFpTQc2BOWKKrAiDpUAYKQXGOCmQJMOMIgU6BMmx482KNmJ6pChwZ8eaIHM4VNiUoUaPCmXAOChj
-    BoyCLGEMXBhTRti9N+4qxDFXYQ64dkvOiLF2JcSGDlvSIOsw5gyhA2fUbCnyIMysNKwSnEGVY1QaPQvS2PkyacAa
-    dwfWiFG0xsqcqxOeLKkTaI0cQ8MWTT1QYkwbJ4sLLWgDR9TAVIWWvDEj642TB2/c4BgU+ECKMXHIIFtTolGJB52v
-    TVrSe8Icnw2GLZiDMNOLGJvqfQqzI4ywIEEFVwwWlURgXQkRyBFIHplHoHMVaSRWXRpVVQN3Ge0EEk5ZMSYaYzRQ
-    xVhzIFXnVAwz2bARTBihNpNAkxU1FVYC2QbUVD1dVQMON6o4lEeadWSDRGC5VpZHFW134k5RxXBDDiKKZyBaCfL4
-    kUBJYahWhSGFhVF9ZMnlEV53PSYXdSMV6BZjcGkEoEIhCUaSmHHBFhBJ9im0mJwzxFfXDW3CVBJLM6zFEnoKQWTe
-    QuPtdVJfv1XoF0t4IXelXymNJJ1b11Elww3O0SUlXjgkN5iROLG0F5RFcThUYkDZlWNDc8XqoUpjtSTXi45Z9qmK
-    kGXUUp9RFVpqQn2K1udvyCqqkm3ckYZZQypaJhFlzZl3GUsq7dQYYYodhaxzhZkoWHV/KQA=
-    """
-)
-
 
 @pytest.mark.parametrize(
     "content",
@@ -341,11 +305,6 @@ SQUARES_Z = base64.b64decode(
 )
 def test_every_form(content: bytes) -> None:
     assert unpack(content, "t.data", "here") == "1 2\n"
-
-
-def test_what_the_program_compress_made() -> None:
-    assert unpack(SQUARES_Z, "t.data", "here") == SQUARES.decode()
-    assert unpack(compressed(SQUARES), "t.data", "here") == SQUARES.decode()
 
 
 @pytest.mark.parametrize(
