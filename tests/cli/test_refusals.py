@@ -83,10 +83,7 @@ LEARN = [
     (("iris", "--metrics", "signed"), "pass --one-against-rest, or --metrics sdd"),
     (("iris", "--objective", "mclm"), "unknown objective 'mclm'; did you mean 'mcml'?"),
     (("iris", "--max-samples", "few"), "--max-samples must be a whole number or all, got 'few'"),
-    (
-        ("iris", "--out", "."),
-        "no study.json of gdaopt; pass --force to replace an earlier run",
-    ),
+    (("iris", "--out", "."), "no study.json of gdaopt; pass --force to replace an earlier run"),
 ]
 COMPARE = [
     (("iris", "--methods", "certifed"), "unknown method 'certifed'; did you mean 'cert"),

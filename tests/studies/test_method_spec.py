@@ -1,8 +1,6 @@
 """Methods as text, and what they are combined with."""
 
 import re
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -99,25 +97,6 @@ def test_solvers_go_to_methods_that_take_them(
     found, without = combinations(methods, solvers, {})
     assert [(str(each.spec), each.solver) for each in found] == expected
     assert [text.partition(".")[0] for text in without] == left_out
-
-
-def test_combinations_that_are_refused_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where joint refuses HIGHS, as methods refuse solvers without their cone."""
-    original: Callable[..., Any] = MethodSpec.method
-
-    def method(spec: MethodSpec, common: dict[str, Any]) -> Any:
-        if spec.name == "joint" and common.get("solver") == "HIGHS":
-            raise SolverNotFoundError("HIGHS lacks a cone")
-        return original(spec, common)
-
-    monkeypatch.setattr(MethodSpec, "method", method)
-    found, left_out = combinations(["joint", "alternating"], ["HIGHS", "analytic"], {})
-    assert [(each.spec.name, each.solver) for each in found] == [
-        *(("joint", "analytic"), ("alternating", "HIGHS"), ("alternating", "analytic"))
-    ]
-    assert left_out == ["joint with HIGHS: HIGHS lacks a cone"]
-    with pytest.raises(SolverNotFoundError, match="HIGHS lacks a cone"):
-        combinations(["joint"], ["HIGHS", "analytic"], {})
 
 
 @pytest.mark.parametrize(

@@ -96,10 +96,7 @@ def test_the_accuracy_is_that_of_a_cross_validation(search: bool) -> None:
     found, rows = judged(IRIS, LearnerOptions(search=search))
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     learner = gda.MetricLearnerCV() if search else gda.MetricLearner()
-    for shares, first in (
-        (found.accuracy, learner),
-        (found.without_learning, StandardScaler()),
-    ):
+    for shares, first in ((found.accuracy, learner), (found.without_learning, StandardScaler())):
         pipeline = make_pipeline(first, KNeighborsClassifier(5))
         right = cross_val_predict(pipeline, IRIS.features, IRIS.labels, cv=folds) == IRIS.labels
         assert shares[0] == pytest.approx(right.mean(), abs=0.01)
