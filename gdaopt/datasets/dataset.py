@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,6 +13,7 @@ import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.samples import Samples, as_samples, is_sparse
+from gdaopt.support.files import digest
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_name, finite_array, read_only, refuse_masked
 
@@ -99,14 +98,11 @@ class Dataset:
     def sha256(self) -> str:
         """A SHA-256 of features, their names, and labels."""
         shape = [list(self.features.shape), list(self.feature_names), self.labels.tolist()]
-        digest = hashlib.sha256(json.dumps(shape).encode())
         values = self.features
-        if is_sparse(values):
-            for places in (values.indptr, values.indices):
-                digest.update(places.astype("<i8").tobytes())
-            values = values.data
-        digest.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
-        return digest.hexdigest()
+        if not is_sparse(values):
+            return digest(shape, values.astype("<f8"))
+        places = (places.astype("<i8") for places in (values.indptr, values.indices))
+        return digest(shape, *places, values.data.astype("<f8"))
 
     def signal(self, positive: str) -> FloatArray:
         """Return the training signal z of one class against the rest.

@@ -21,7 +21,7 @@ from gdaopt.datasets.builtin import (
     digest,
     obtain,
     read_table,
-    unpack,
+    read_text,
 )
 from gdaopt.errors import DownloadError, InvalidInputError
 from tests.datasets.cases import (
@@ -140,7 +140,7 @@ class TestFailures:
     def test_files_beyond_the_limit(
         self, server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch, body: bytes
     ) -> None:
-        """They were read as a whole, however long they are or unpack to."""
+        """They were read as a whole, however long they are or read_text to."""
         monkeypatch.setattr(builtin, "MOST_BYTES", 10_000)
         cache.mkdir(parents=True)
         (cache / FILE).write_bytes(body)
@@ -304,7 +304,7 @@ class TestCacheDirectory:
     ids=["plain", "marked", "packed", "zip", "packed in zip", "in a folder"],
 )
 def test_every_form(content: bytes) -> None:
-    assert unpack(content, "t.data", "here") == "1 2\n"
+    assert read_text(content, "t.data", "here") == "1 2\n"
 
 
 @pytest.mark.parametrize(
@@ -324,7 +324,7 @@ def test_every_form(content: bytes) -> None:
 )
 def test_refuses_damaged_files(content: bytes, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
-        unpack(content, "t.data", "here")
+        read_text(content, "t.data", "here")
 
 
 def test_an_encrypted_member() -> None:
@@ -332,7 +332,7 @@ def test_an_encrypted_member() -> None:
     for header, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         packed[packed.index(header) + flags] |= 1  # says that the member is encrypted
     with pytest.raises(InvalidInputError, match=r"t\.data.* is encrypted"):
-        unpack(bytes(packed), "t.data", "here")
+        read_text(bytes(packed), "t.data", "here")
 
 
 def test_tabs_and_columns_of_fixed_width() -> None:
