@@ -15,7 +15,14 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.samples import Samples, as_samples, is_sparse
 from gdaopt.support.files import digest
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import FloatArray, check_name, finite_array, read_only, refuse_masked
+from gdaopt.support.validation import (
+    FloatArray,
+    as_tuple,
+    check_name,
+    finite_array,
+    read_only,
+    refuse_masked,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,11 +172,7 @@ def _as_text(labels: Any) -> npt.NDArray[np.str_]:
 
 
 def _as_names(names: Any) -> tuple[str, ...]:
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        raise InvalidInputError(
-            f"feature_names must be one for each column, got {shortened(names)}"
-        )
-    texts = tuple(str(name) for name in names)
+    texts = tuple(map(str, as_tuple("feature_names", names, "one for each column")))
     for index, name in enumerate(texts):
         _check_text(f"the feature name at index {index}", name)
     return texts

@@ -30,8 +30,7 @@ from gdaopt.studies.study_directory import (
 )
 from gdaopt.studies.task_workers import TaskWorkers
 from gdaopt.support.files import write_text
-from gdaopt.support.text import shortened
-from gdaopt.support.validation import check_instance, integer, number, store_checked
+from gdaopt.support.validation import as_tuple, check_instance, integer, number, store_checked
 
 _DRAWN = "alternating"  # the method whose left-ends and discs are drawn
 _NOT_TEXT = ("callback", "initial", "solver_opts")  # options that are not a word or a number
@@ -134,10 +133,7 @@ class ComparisonOptions(ProblemOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("methods", "solvers"):
-            texts = getattr(self, name)
-            if isinstance(texts, str) or not isinstance(texts, Sequence):
-                raise InvalidInputError(f"{name} must be a list of texts, got {shortened(texts)}")
-            for text in texts:
+            for text in as_tuple(name, getattr(self, name), "a list of texts"):
                 check_instance(f"each of {name}", text, str)
         store_checked(self, number, "tolerance", at_least=0)
         store_checked(self, number, "time_limit", above=0)
