@@ -81,11 +81,10 @@ class TableSchema:
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Self:
         """Return the schema of a record."""
-        told: list[dict[str, Any]] = record["columns"]
-        columns = [
-            Column(**{k: tuple(v) if isinstance(v, list) else v for k, v in column.items()})
-            for column in told
-        ]
+        columns = []
+        for column in record["columns"]:
+            values: Any = {k: tuple(v) if isinstance(v, list) else v for k, v in column.items()}
+            columns.append(Column(**values))
         form = TableFormat().replaced_by(TableFormat(**record["form"]))
         return cls(record["label"], tuple(columns), tuple(record["ids"]), form, record["has_names"])
 
