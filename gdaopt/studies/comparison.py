@@ -176,7 +176,7 @@ class Comparison(Study[list[dict[str, Any]]]):
     after `run`, the names of the pictures.
     """
 
-    pictures: Sequence[str] = ()
+    pictures: list[str]
 
     def __init__(
         self, path: str | os.PathLike[str], dataset: Dataset, options: ComparisonOptions
@@ -239,13 +239,14 @@ class Comparison(Study[list[dict[str, Any]]]):
         classes = self._directory.options["classes"]
         only = f", {classes[0]}" if len(classes) == 1 else ""
         title = f"{self._dataset.name}{only}: "
-        drawn = {"convergence": (runs, f"{title}methods compared")}
         # Of each class the discs of one alternation, the first.
         aligned = {run.problem: run for run in reversed(runs) if run.result.method == _DRAWN}
-        for name in ("left_ends", "discs"):
-            drawn[name] = (list(aligned.values())[::-1], f"{title}{_DRAWN}")
-        drawn = {name: both for name, both in drawn.items() if both[0]}
-        for name, (shown, title) in drawn.items():
-            write_pictures(shown, self.path, title, names=[name], replace=True)
-        self.pictures = picture_names(drawn)
+        self.pictures = []
+        for names, shown, what in (
+            (["convergence"], runs, "methods compared"),
+            (["left_ends", "discs"], list(aligned.values())[::-1], _DRAWN),
+        ):
+            if shown:
+                write_pictures(shown, self.path, title + what, names=names, replace=True)
+                self.pictures += picture_names(names)
         return whole
