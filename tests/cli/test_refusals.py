@@ -88,7 +88,13 @@ LEARN = [
 COMPARE = [
     (("iris", "--methods", "certifed"), "unknown method 'certifed'; did you mean 'cert"),
     (("iris", "--methods", ""), "method '' has no name"),
-    (("iris", "--methods", "joint,"), "method '' has no name"),
+    (("iris", "--methods", "joint,:variant=away"), "method ':variant=away' has no name; write"),
+    (
+        ("iris", "--methods", "frank-wolfe:away"),
+        "'away' of method 'frank-wolfe:away' does not have",
+    ),
+    (("iris", "--methods", "joint:tolerance="), "'tolerance=' of method 'joint:tolerance=' does"),
+    (("iris", "--methods", "joint:tolerance=1:tolerance=2"), "gives option 'tolerance' twice"),
     (("iris", "--methods", "frank-wolfe:varient=away"), "did you mean 'variant'?"),
     (("iris", "--methods", "frank-wolfe:variant=awya"), "did you mean 'away'?"),
     (("iris", "--methods", "joint:solver_opts=3"), "'solver_opts' of method 'joint:solver"),
@@ -110,9 +116,7 @@ BENCH = [
     (("--data", "random", "--sizes", 3), "--sizes must be at least 5, got 3"),
     (("--sizes", "a"), "--sizes must be numbers separated by commas, got 'a'"),
     (("--tolerances", "1e-6;1e-4"), "--tolerances must be numbers separated by commas"),
-    (("--programs", "diag"), "unknown program 'diag'"),
     (("--solvers", "highs,highs py"), "unknown solver"),
-    (("--repeats", 0), "repeats must be at least 1"),
 ]
 EXPORT = [
     (("--program", 99), "holds 6 programs, 0 to 5"),

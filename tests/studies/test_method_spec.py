@@ -11,21 +11,6 @@ from gdaopt.studies.comparison import MethodSpec, combinations
 Pairs = list[tuple[str, str]]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "has no name; write name:option=value"),
-        (":variant=away", "has no name; write name:option=value"),
-        ("frank-wolfe:away", "'away' of method 'frank-wolfe:away' does not have the form"),
-        ("joint:tolerance=", "'tolerance=' of method 'joint:tolerance=' does not have the "),
-        ("joint:tolerance=1:tolerance=2", "gives option 'tolerance' twice"),
-    ],
-)
-def test_malformed(text: str, message: str) -> None:
-    with pytest.raises(InvalidInputError, match=message):
-        MethodSpec.parse(text)
-
-
 def test_options_reach_the_method() -> None:
     spec = MethodSpec.parse("joint: solver = analytic :tolerance=1e-3:max_iterations=None")
     method = spec.method({"tolerance": 1e-5, "time_limit": 3.0})
