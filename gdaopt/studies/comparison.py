@@ -63,16 +63,11 @@ class MethodSpec(NamedOptions):
 
 @dataclass(frozen=True)
 class Combination:
-    """A method with a solver, and all options beside the method's own."""
+    """A method that was made with a solver."""
 
     spec: MethodSpec
     solver: str  # the canonical name, with options; "analytic" if no programs are solved
-    common: Mapping[str, Any]
-
-    @property
-    def method(self) -> Method:
-        """The method, made with the solver."""
-        return self.spec.method(self.common)
+    method: Method
 
 
 def combinations(
@@ -96,15 +91,15 @@ def combinations(
             if solver is not None:
                 options |= {"solver": solver.name, "solver_opts": dict(solver.options)}
             try:
-                default = spec.method(options).solver_name
+                method = spec.method(options)
             except (InvalidInputError, SolverNotFoundError) as error:
                 if solver is None or isinstance(error, InvalidInputError):
                     raise
                 refusals[solver] = error
                 left_out.append(f"{spec} with {solver}: {error}")
             else:
-                name = default if solver is None else str(solver)
-                combinations[spec, name] = Combination(spec, name, options)
+                name = method.solver_name if solver is None else str(solver)
+                combinations[spec, name] = Combination(spec, name, method)
                 used.add(solver)
     for solver in asked:
         if solver not in used:
