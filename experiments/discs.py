@@ -23,7 +23,7 @@ from scipy.sparse.linalg import spsolve
 
 import gdaopt as gda
 from experiments.pages import Experiment, MeasuredRows, Page, header, row, write_figure
-from gdaopt.lmi.model import IntArray
+from gdaopt.lmi.graphs import IntArray, symmetric
 from gdaopt.lmi.programs import first_eigenvector
 from gdaopt.support.processes import ProcessExecutor, WorkerEndedError
 from gdaopt.support.validation import FloatArray
@@ -78,14 +78,6 @@ class Network:
 def value_of(variable: cp.Variable) -> FloatArray:
     """Return the values that the last program gave."""
     return np.asarray(variable.value, dtype=np.float64)
-
-
-def symmetric(diagonal: Any, edges: IntArray, values: Any) -> csr_array:
-    """Return a sparse matrix."""
-    first, second = edges.T
-    nodes = np.arange(len(diagonal))
-    places = np.concatenate([nodes, first, second]), np.concatenate([nodes, second, first])
-    return csr_array((np.concatenate([diagonal, values, values]), places))
 
 
 def grid(side: int) -> IntArray:

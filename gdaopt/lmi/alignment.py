@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array, hstack
 
 from gdaopt.errors import SolverFailedError
-from gdaopt.lmi.cones import incidence
+from gdaopt.lmi.graphs import incidence
 from gdaopt.lmi.model import stack
 from gdaopt.lmi.programs import DiscPrograms, Optimum, first_eigenvector
 from gdaopt.support.validation import FloatArray

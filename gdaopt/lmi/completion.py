@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import cvxpy as cp
 import numpy as np
+from scipy.sparse.csgraph import shortest_path
 
-from gdaopt.lmi.balance import list_forest
+from gdaopt.lmi.graphs import find_switching, symmetric
 from gdaopt.lmi.model import AffineMatrix, Model
 from gdaopt.lmi.signs import Inequality, free_entries
 from gdaopt.support.validation import FloatArray
+
+_LEAST = 1e-300  # a correlation of 0 has no logarithm
 
 
 def minor_cones(inequality: Inequality, x: cp.Expression) -> list[cp.Constraint]:
@@ -49,19 +52,15 @@ def complete(
     and that of two nodes is the product along a path between them.
     """
     roots = np.sqrt(np.maximum(matrix.diagonal(x), 0.0))
-    first, second = inequality.matrix.edges.T
-    sizes = roots[first] * roots[second]
-    ratios = np.clip(inequality.matrix.entries(x) / np.where(sizes > 0, sizes, np.inf), -1, 1)
+    graph = inequality.matrix
+    sizes = roots[graph.edges].prod(axis=1)
+    ratios = np.clip(graph.entries(x) / np.where(sizes > 0, sizes, np.inf), -1, 1)
     steps = np.where(inequality.is_bridge, ratios, -inequality.signs)
-    correlations = np.zeros((len(roots), len(roots)))
-    seen = np.zeros(0, dtype=np.intp)
-    for node, parent, edge in list_forest(len(roots), inequality.matrix.edges):
-        if edge >= 0:
-            correlations[node, seen] = correlations[seen, node] = (
-                steps[edge] * correlations[parent, seen]
-            )
-        correlations[node, node] = 1.0
-        seen = np.append(seen, node)
+    sides, _ = find_switching(graph.n_nodes, graph.edges, np.where(steps > 0, -1.0, 1.0))
+    # The logarithm of a product along a path is the length of the path.
+    lengths = -np.log(np.maximum(np.abs(steps), _LEAST))
+    links = symmetric(np.zeros(len(roots)), graph.edges, lengths)
+    correlations = np.outer(sides, sides) * np.exp(-shortest_path(links, "D"))
     first, second = matrix.edges.T
     columns, slopes = free_entries(model, matrix)
     moved = np.flatnonzero(slopes)

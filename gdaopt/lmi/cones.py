@@ -7,10 +7,9 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.lmi.model import IntArray
+from gdaopt.lmi.graphs import IntArray, incidence
 from gdaopt.support.validation import positive_vector
 
 
@@ -118,13 +117,6 @@ def edge_cones(
     cones = cp.SOC(p + q, cp.vstack([p - q, 2 * values]), axis=0)
     first, second = (incidence(edges[:, side], diagonal.size) for side in (0, 1))
     return [cones, diagonal - first @ p - second @ q >= 0]
-
-
-def incidence(nodes: IntArray, n_nodes: int, weights: npt.ArrayLike = 1.0) -> csr_array:
-    """Return the sparse n×m matrix that adds the number of each edge to that of a node."""
-    count = len(nodes)
-    numbers = np.broadcast_to(np.asarray(weights, dtype=np.float64), (count,))
-    return csr_array((numbers, (nodes, np.arange(count))), shape=(n_nodes, count))
 
 
 def left_ends(matrix: Any, v: npt.ArrayLike) -> cp.Expression:

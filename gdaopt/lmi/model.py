@@ -15,12 +15,10 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, hstack, vstack
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.lmi.graphs import BoolArray, IntArray
 from gdaopt.support.cvxpy_internals import AffineExpressions, replace_params_with_consts
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance
-
-IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
 
 _MOST_ROUNDS = 5  # bound propagation may go on for ever
 

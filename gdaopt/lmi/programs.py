@@ -24,7 +24,8 @@ from gdaopt.errors import (
     InvalidInputError,
     SolverFailedError,
 )
-from gdaopt.lmi.cones import edge_cones, incidence
+from gdaopt.lmi.cones import edge_cones
+from gdaopt.lmi.graphs import incidence, symmetric
 from gdaopt.lmi.model import AffineMap, Model, stack
 from gdaopt.lmi.signs import Structure
 from gdaopt.programs.base import observe
@@ -211,11 +212,7 @@ class DiscPrograms:
 
     def switched(self, x: FloatArray) -> csr_array:
         """Return DF(x)D, whose off-diagonals are ``-|F_ij|``."""
-        first, second = self.edges.T
-        values, nodes = -np.abs(self._entries(x)), np.arange(self.n_nodes)
-        places = np.concatenate([first, second, nodes]), np.concatenate([second, first, nodes])
-        numbers = np.concatenate([values, values, self._diagonal(x)])
-        return csr_array((numbers, places), shape=(self.n_nodes, self.n_nodes))
+        return symmetric(self._diagonal(x), self.edges, -np.abs(self._entries(x)))
 
     def first_alignment(self) -> FloatArray:
         """Return the first eigenvector at an interior point: discs that it aligns have a point."""

@@ -16,8 +16,8 @@ from scipy.sparse.csgraph import connected_components
 
 from gdaopt.backends.cvxpy import solve_program
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
-from gdaopt.lmi.balance import find_bridges, find_switching
-from gdaopt.lmi.model import AffineMap, AffineMatrix, BoolArray, IntArray, Model, read_model
+from gdaopt.lmi.graphs import BoolArray, IntArray, find_bridges, find_switching
+from gdaopt.lmi.model import AffineMap, AffineMatrix, Model, read_model
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, flag
 

@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 
 from gdaopt import lmi
 from gdaopt.errors import InvalidInputError
-from gdaopt.lmi.balance import find_bridges, find_switching
+from gdaopt.lmi.graphs import find_bridges, find_switching
 from tests.lmi.models import random_inequality
 
 ACCURATE = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
