@@ -79,7 +79,8 @@ def quasi_newton(
     best, points = start, descend(value_and_slope, start, least, most)
     with suppress(TimeLimitError):
         _, value = next(points)
-        for best, reached in islice(points, _STEPS):
+        for x, reached in islice(points, _STEPS):
+            best = x
             if value - reached <= accuracy * max(abs(value), abs(reached)):
                 break
             value = reached
