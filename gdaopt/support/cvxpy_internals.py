@@ -353,7 +353,7 @@ def write_in_affine_atoms(expression: Any, leaves: Mapping[int, Any] | None = No
     identities of variables that a deep copy changes.
     """
     with _compiling(expression), ignoring(category=Warning):  # which came when the user wrote it
-        return _written(expression, leaves or {})
+        return _write_affine(expression, leaves or {})
 
 
 @contextmanager
@@ -369,7 +369,7 @@ def _compiling(*expressions: Any) -> Iterator[None]:
         ) from error
 
 
-def _written(expression: Any, leaves: Mapping[int, Any]) -> Any:
+def _write_affine(expression: Any, leaves: Mapping[int, Any]) -> Any:
     """Write an affine expression anew: terms such as ``0 * log_det(M)`` are left out."""
     if not expression.args:
         return leaves.get(id(expression), expression)
@@ -379,11 +379,11 @@ def _written(expression: Any, leaves: Mapping[int, Any]) -> Any:
         return cp.Constant(expression.value)
     if isinstance(expression, cp.real | cp.imag):
         part, _ = Complex2Real().canonicalize_tree(expression, {}, {})
-        return _written(part, leaves)
-    atom = expression.copy([_written(each, leaves) for each in expression.args])
+        return _write_affine(part, leaves)
+    atom = expression.copy([_write_affine(each, leaves) for each in expression.args])
     has_a_form = type(atom).graph_implementation is not Atom.graph_implementation
     if not has_a_form or isinstance(atom, cp.cumsum):  # whose form fails in CVXPY 1.7
-        return _linearised(atom)
+        return _linearise(atom)
     # CVXPY compiles some atoms to another shape than they have, which broadcasts another way.
     has_its_shape = atom.canonical_form[0].shape == atom.shape
     return atom if has_its_shape else cp.reshape(atom, atom.shape, order="F")
@@ -394,7 +394,7 @@ def _is_known(expression: Any) -> bool:
     return bool(expression.is_constant() and not expression.parameters())
 
 
-def _linearised(atom: Any) -> Any:
+def _linearise(atom: Any) -> Any:
     """Write an atom, affine for its arguments, as its derivatives times these and an offset.
 
     Such are ``power(x, 1)``, and ``cumsum(x)``, which CVXPY solves by way of more variables.
@@ -412,7 +412,7 @@ def _linearised(atom: Any) -> Any:
 class AffineExpressions:
     """Affine expressions ``A x + b``, which CVXPY compiles once.
 
-    Where A and b are affine in the parameters of the expressions, they follow from the parameters'
+    If A and b are affine in the parameters of the expressions, they follow from the parameters'
     values by one product; elsewhere the expressions are compiled for the values that they have.
     x has the entries of the variables one after the other, each column by column.
     """
@@ -424,7 +424,7 @@ class AffineExpressions:
         self._compiled = self._compile(expressions) if is_compiled_once else None
 
     def arrays(self) -> tuple[csr_array, FloatArray]:
-        """Return A and b for the values of the parameters; the same A where it depends on none."""
+        """Return A and b for the values of the parameters; the same A if it depends on none."""
         compiled = self._compiled or self._compile(
             [replace_params_with_consts(each) for each in self._expressions]
         )
@@ -432,7 +432,7 @@ class AffineExpressions:
         vector = np.concatenate([*values, [1.0]])
         coefficients = compiled.fixed
         if coefficients is None:
-            coefficients = self._rearranged(compiled.coefficients @ csc_array(vector[:, None]))
+            coefficients = self._rearrange(compiled.coefficients @ csc_array(vector[:, None]))
         return coefficients, compiled.offsets @ vector
 
     @property
@@ -468,10 +468,10 @@ class AffineExpressions:
         last = self.shape[0] * self.shape[1]
         coefficients, offsets = csc_array(tensor[:last]), csr_array(tensor[last:])
         is_fixed = coefficients.indptr[-2] == 0  # all entries belong to the column of 1
-        fixed = self._rearranged(coefficients[:, [-1]]) if is_fixed else None
+        fixed = self._rearrange(coefficients[:, [-1]]) if is_fixed else None
         return _Compiled(parameters, coefficients, offsets, fixed)
 
-    def _rearranged(self, entries: csc_array) -> csr_array:
+    def _rearrange(self, entries: csc_array) -> csr_array:
         """Return A from its entries, column by column."""
         columns, rows = np.divmod(entries.indices, max(self.shape[0], 1))
         return csr_array((entries.data, (rows, columns)), shape=self.shape)
@@ -479,7 +479,7 @@ class AffineExpressions:
 
 @dataclass(frozen=True, eq=False)
 class _Compiled:
-    """The entries of A and b by the parameters and 1; A itself where no parameter is in it."""
+    """The entries of A and b by the parameters and 1; A itself if no parameter is in it."""
 
     parameters: list[cp.Parameter]
     coefficients: csc_array
