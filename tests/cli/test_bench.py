@@ -15,9 +15,9 @@ from tests.studies.cases import InProcess
 def test_a_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(study, "TaskWorkers", InProcess)
     monkeypatch.setattr(study, "PICTURES", {})
-    options = "--data iris,random --sizes 5 --solvers highspy,highs:solver=ipm --starts hot"
-    options += " --tolerances 1e-6 --runs alternating --most 2 --programs diagonal --out"
-    command = ["bench", *options.split(), tmp_path / "out"]
+    words = "--data iris,random --sizes 5 --solvers highspy,highs:solver=ipm --starts hot"
+    words += " --tolerances 1e-6 --runs alternating --most 2 --programs diagonal --out"
+    command = ["bench", *words.split(), tmp_path / "out"]
     shown = run(*command)
     assert "highspy: 4 answers verified, 0 wrong, 0 called infeasible" in shown
     told = re.findall(r"(\S+): \d+ answers verified", shown)
