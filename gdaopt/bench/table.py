@@ -161,7 +161,8 @@ def programs_frame(
             }
             about = {name: row[name] for name in _OF_CELL}
             answers.append({**about, **reached.get(index, missing)})
-    programs = pd.DataFrame(answers)
+    # Whole numbers stay whole beside missing ones.
+    programs = pd.DataFrame(answers, dtype=object).infer_objects()
     # Which programs something is compiled for, those know that reached them.
     first = programs["is_first"].astype(bool)
     return programs.assign(
