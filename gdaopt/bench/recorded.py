@@ -24,8 +24,8 @@ from gdaopt.programs.joint import JointPolytope
 from gdaopt.programs.knapsack import Knapsack
 from gdaopt.programs.linear import LinearPolytope
 from gdaopt.support.files import parse_json, read_arrays, write_atomically
-from gdaopt.support.text import reason, shortened
-from gdaopt.support.validation import FloatArray, as_path, as_vector, check_instance
+from gdaopt.support.text import reason
+from gdaopt.support.validation import FloatArray, as_path, as_tuple, as_vector, check_instance
 
 _FORMAT = 5
 _SCALARS = ("trace_bound", "budget", "min_eigenvalue", "sign", "constant")
@@ -182,25 +182,15 @@ def _list_recorded(
     with_rows: dict[Polytope, LinearPolytope] = {}
     for cost, polytope, at, answer in solved:
         kind = polytope.name.removesuffix(" program")
-        if isinstance(polytope, LinearPolytope):
-            gap = float(cost @ at) - float(cost @ answer)
-            yield RecordedProgram(kind=kind, cost=cost, polytope=polytope, point=answer, gap=gap)
-            continue
-        if not isinstance(polytope, ConstrainedPolytope):
-            point = polytope.minimize(cost)
-            gap = float(cost @ at) - float(cost @ point)
-            yield RecordedProgram(kind=kind, cost=cost, polytope=polytope, point=point, gap=gap)
-            continue
-        arrays, point = polytope.arrays(cost), polytope.coordinates(answer)
-        if polytope not in with_rows:
-            with_rows[polytope] = LinearPolytope.of(arrays, point)
-        yield RecordedProgram(
-            kind=kind,
-            cost=arrays.cost,
-            polytope=with_rows[polytope],
-            point=point,
-            gap=float(cost @ at) - float(cost @ answer),
-        )
+        is_exact = not isinstance(polytope, LinearPolytope | ConstrainedPolytope)
+        point = polytope.minimize(cost) if is_exact else answer
+        gap = float(cost @ at) - float(cost @ point)
+        if isinstance(polytope, ConstrainedPolytope):
+            arrays, point = polytope.arrays(cost), polytope.coordinates(answer)
+            if polytope not in with_rows:
+                with_rows[polytope] = LinearPolytope.of(arrays, point)
+            cost, polytope = arrays.cost, with_rows[polytope]
+        yield RecordedProgram(kind=kind, cost=cost, polytope=polytope, point=point, gap=gap)
 
 
 def save_programs(path: str | os.PathLike[str], programs: Iterable[RecordedProgram]) -> Path:
@@ -270,15 +260,10 @@ def load_programs(path: str | os.PathLike[str]) -> list[RecordedProgram]:
 
 def list_programs(programs: Any) -> list[RecordedProgram]:
     """Return programs as a list; refuse other objects with an InvalidInputError."""
-    if not isinstance(programs, Iterable) or isinstance(programs, str | bytes):
-        raise InvalidInputError(
-            f"programs must be recorded programs, got {shortened(programs)}; load_programs "
-            "returns some"
-        )
-    listed = list(programs)
+    listed = as_tuple("programs", programs, "recorded programs, as load_programs returns them")
     for program in listed:
         check_instance("each of programs", program, RecordedProgram)
-    return listed
+    return list(listed)
 
 
 def _join(title: str, values: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:

@@ -10,7 +10,7 @@ import numpy as np
 from gdaopt.datasets.dataset import Dataset
 from gdaopt.datasets.faults import list_option
 from gdaopt.datasets.numbers import float_or_nan
-from gdaopt.linalg.samples import Samples, is_sparse
+from gdaopt.linalg.samples import is_sparse
 from gdaopt.support.text import shortened
 
 _MOST_NAMES = 5  # constant columns that are named
@@ -20,7 +20,12 @@ _FEW_VALUES = 10  # numbers as labels, at most so many, are classes
 def remarks(dataset: Dataset) -> list[str]:
     """Return a sentence on each thing that is odd, and no error, in a data set not yet scaled."""
     if is_sparse(dataset.features):
-        notes, advice = [_on_sparse(dataset.features)], ""
+        share = 100 * dataset.features.nnz / math.prod(dataset.features.shape)
+        advice = ""
+        notes = [
+            f"samples are sparse ({share:.2g} % of their entries are not 0) and stay so: scaled "
+            "features are not centred, which changes no distance"
+        ]
     else:
         notes, advice = [*dataset.notes, *_on_columns(dataset)], "; --label names another column"
     labels = np.array([float_or_nan(name.replace(",", ".")) for name in dataset.classes])
@@ -52,28 +57,13 @@ def _written_alike(names: Iterable[str]) -> tuple[str, str] | None:
     return None
 
 
-def _on_sparse(samples: Samples) -> str:
-    share = 100 * samples.nnz / math.prod(samples.shape)
-    return (
-        f"samples are sparse ({share:.2g} % of their entries are not 0) and stay so: scaled "
-        "features are not centred, which changes no distance"
-    )
-
-
 def _on_columns(dataset: Dataset) -> list[str]:
-    notes = []
-    constant = []
-    for name, column in zip(dataset.feature_names, dataset.features.T, strict=True):
-        if (column == column[0]).all():
-            constant.append(name)
-    if constant:
-        names = ", ".join(shortened(name) for name in constant[:_MOST_NAMES])
-        if len(constant) == 1:
-            option = list_option("--drop", constant)
-            notes.append(f"column {names} is constant and says nothing; {option} leaves it out")
-        else:
-            more = f" and {len(constant) - _MOST_NAMES} more" if len(constant) > _MOST_NAMES else ""
-            notes.append(
-                f"columns {names}{more} are constant and say nothing; --drop leaves them out"
-            )
-    return notes
+    is_constant = (dataset.features == dataset.features[0]).all(axis=0)
+    constant = np.array(dataset.feature_names)[is_constant].tolist()
+    names = ", ".join(shortened(name) for name in constant[:_MOST_NAMES])
+    if len(constant) == 1:
+        option = list_option("--drop", constant)
+        return [f"column {names} is constant and says nothing; {option} leaves it out"]
+    more = f" and {len(constant) - _MOST_NAMES} more" if len(constant) > _MOST_NAMES else ""
+    told = f"columns {names}{more} are constant and say nothing; --drop leaves them out"
+    return [told] if constant else []

@@ -33,7 +33,7 @@ class History:
     Attributes
     ----------
     column : callable
-        Returns a column of the trace by its name, NaN where a number is missing.
+        Returns a column of the trace by its name, NaN if a number is missing.
     columns : tuple of str
         The names of the columns that it has.
     left_ends : ndarray of shape (n_rows, K) or None
@@ -104,11 +104,10 @@ def _of_table(table: pd.DataFrame) -> History:
         raise InvalidInputError("the table of the run has no rows; there is nothing to draw")
 
     def column(name: str) -> Any:
+        is_text = name in COLUMNS and COLUMNS[name].type == "str"
         if name not in names:
-            if name in COLUMNS and COLUMNS[name].type != "str":
-                return np.full(len(table), np.nan)
-            return np.full(len(table), "")
-        if name in COLUMNS and COLUMNS[name].type == "str":
+            return np.full(len(table), "" if is_text else np.nan)
+        if is_text:
             return table[name].fillna("").to_numpy()
         try:
             return table[name].to_numpy(dtype=np.float64, na_value=np.nan)
@@ -159,7 +158,7 @@ def _repeats(entry: Any) -> list[History]:
 
 
 def _number_runs(entries: Iterable[list[History]]) -> dict[str, list[History]]:
-    """Return the runs named after method and solver, with numbers where names are equal."""
+    """Return the runs named after method and solver, with numbers if names are equal."""
     entries = list(entries)
     names = [plain(repeats[0].method or "run") for repeats in entries]
     numbers = {name: count(1) for name in names}

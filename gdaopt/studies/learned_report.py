@@ -16,12 +16,12 @@ import numpy as np
 from gdaopt.methods import METHODS, Certified
 from gdaopt.result import Result
 from gdaopt.status import ENDS
+from gdaopt.studies.comparison_table import share_above
 from gdaopt.studies.importance import Importance
 from gdaopt.studies.measuring import MOST_LEARNED, NEIGHBORS, Judgement
 from gdaopt.support.text import html_table, percent, plain
-from gdaopt.trace import relative_gap
 
-_MOST_ROWS = 60  # of a ranking
+_MOST_ROWS = 60  # that a page shows of a ranking
 _ALIKE = 1e-6  # shares of features that differ by less are as without learning
 _LARGE = 1e-2
 """An objective that is above its bound by a larger share makes another method worth a word."""
@@ -134,13 +134,15 @@ def _confusions(judgement: Judgement) -> dict[str, str]:
 def describe_importance(importance: Importance) -> Part:
     """Return the rankings of features and edges."""
     size = len(importance.feature_names)
-    has_folds = bool(importance.folds)
     tables = []
-    for what, ranking in (("feature", importance.of_features), ("edge", importance.of_edges)):
-        header = (what, "share", *(("in the folds",) if has_folds else ()))
-        rows = [line[: len(header)] for line in ranking.lines(_MOST_ROWS)]
-        if rows:
-            tables.append(Table(header, rows))
+    for table in importance.tables().values():
+        lines = [
+            (name, f"{share:.3f}", " to ".join(f"{end:.3f}" for end in ends))
+            for name, share, *ends in table.head(_MOST_ROWS).itertuples(index=False)
+        ]
+        header = (table.columns[0], "share", "in the folds")[: 3 if importance.folds else 2]
+        if lines:
+            tables.append(Table(header, [line[: len(header)] for line in lines]))
     sentence = (
         "Shares of the metric's trace, of features in units of their spread; without learning "
         f"each of {size} has {1 / size:.2g}"
@@ -172,7 +174,7 @@ def outcome(row: Mapping[str, Any]) -> str:
     if row["chosen_objective"] == "none":
         return "no learning, which the search chose"
     end = ENDS[row["status"]]
-    above = _above(row["objective"], row["lower_bound"])
+    above = share_above(row["objective"], row["lower_bound"])
     if row["status"] == "converged":
         end += f" to {percent(above)}"
     elif above < math.inf:
@@ -206,19 +208,15 @@ def work(results: Collection[Result]) -> str:
 
 
 def advice(results: Collection[Result], method: str) -> str | None:
-    """Return how to reach the optimum where it may be far."""
+    """Return how to reach the optimum if it may be far."""
     far = any(
-        _above(result.objective, result.lower_bound) > _LARGE and result.frank_wolfe_gap is None
+        share_above(result.objective, result.lower_bound) > _LARGE
+        and result.frank_wolfe_gap is None
         for result in results
     )
     if not far or method == Certified.name:
         return None
     return "Better: --method certified reaches the optimum, with a proof of the gap"
-
-
-def _above(objective: float, lower_bound: float | None) -> float:
-    """Return how far an objective can be above its lower bound, as a share of the bound's size."""
-    return math.inf if lower_bound is None else relative_gap(-lower_bound, -objective)
 
 
 # --- As a page -----------------------------------------------------------------------------------

@@ -29,10 +29,9 @@ from gdaopt.studies.learned_report import Part, html_page
 from gdaopt.studies.learner_options import ALL_CLASSES, LearnerOptions, as_frame, labels_of
 from gdaopt.studies.measuring import NEIGHBORS, Judgement, judge_task, split_folds
 from gdaopt.studies.pictures import picture_names, write_pictures
-from gdaopt.studies.runner import Task, run_here
+from gdaopt.studies.runner import Study, Task, run_here
 from gdaopt.studies.saved_runs import make_runs, samples_file, write_samples
 from gdaopt.studies.study_directory import (
-    Study,
     StudyDirectory,
     file_digest,
     sole_writer,
@@ -59,16 +58,14 @@ RANKINGS = {"features": "features.csv", "edges": "edges.csv"}
 """The files of the rankings."""
 
 _FIRST = "importance"  # which no other command draws
-_TRACE = "-trace.csv"
-_METRIC = "-metric.csv"
-_LEARNER = ".joblib"
+_ENDINGS = {"file": ".npz", "learner": ".joblib", "metric": "-metric.csv", "trace": "-trace.csv"}
 _TRIED = 200  # samples with which it is tried whether a fit can begin
 
 
 def check_start(dataset: Dataset, options: LearnerOptions) -> None:
     """Raise the error that fits would raise at their start, before any is begun.
 
-    It is tried with fewer samples where there are many.
+    It is tried with fewer samples if there are many.
     """
     name = options.metric_names(dataset)[0]
     learner = options.make_base_learner().set_params(max_iterations=0)
@@ -97,7 +94,7 @@ def learn_task(
     pipeline = Pipeline([("metric", learner), ("neighbors", neighbors)])
     result = learner.result_
     result.save(f"{path}.npz")
-    write_atomically(Path(f"{path}{_LEARNER}"), partial(joblib.dump, pipeline))
+    write_atomically(Path(f"{path}.joblib"), partial(joblib.dump, pipeline))
     chosen = learner.objective_ if options.search else learner.objective
     return {
         **figures(result),
@@ -108,7 +105,7 @@ def learn_task(
     }
 
 
-class Learning(Study):
+class Learning(Study[Importance]):
     """A directory with the metrics of a data set, learned in this process.
 
     It goes on with a run of the same data, options and versions. With `force` it begins anew: files
@@ -136,7 +133,7 @@ class Learning(Study):
                 learn_task,
                 (dataset, options, name, verbose),
                 {"class": name, **about},
-                (".npz", _LEARNER),
+                (".npz", ".joblib"),
                 self._stems[name],
             )
             for name in names
@@ -232,7 +229,9 @@ class Learning(Study):
 
     def _write_files(self, name: str, result: Result, only_missing: bool = False) -> None:
         """Write a metric and its trace."""
-        trace, metric = (self.path / f"{self._stems[name]}{end}" for end in (_TRACE, _METRIC))
+        trace, metric = (
+            self.path / f"{self._stems[name]}{_ENDINGS[kind]}" for kind in ("trace", "metric")
+        )
         if not (only_missing and trace.exists()):
             result.trace.to_csv(trace)
         if not (only_missing and metric.exists()):
@@ -240,14 +239,13 @@ class Learning(Study):
 
     def _files(self) -> list[str]:
         stems = [self._stems[name] for name in self.runs]
-        files = [f"{stem}{end}" for stem in stems for end in (".npz", _LEARNER, _METRIC, _TRACE)]
+        files = [f"{stem}{end}" for stem in stems for end in _ENDINGS.values()]
         files += [*picture_names(PICTURES), *RANKINGS.values(), PAGE]
         return [*files, samples_file(self._dataset)]
 
     def _write_numbers(self, numbers: Mapping[str, Any]) -> None:
-        endings = {"file": ".npz", "learner": _LEARNER, "metric": _METRIC, "trace": _TRACE}
         metrics = {
-            name: {kind: f"{self._stems[name]}{end}" for kind, end in endings.items()} | dict(row)
+            name: {kind: f"{self._stems[name]}{end}" for kind, end in _ENDINGS.items()} | dict(row)
             for name, (row, _) in self.runs.items()
         }
         # With their SHA-256; those of an earlier run until this one has finished.
@@ -262,7 +260,7 @@ class Learning(Study):
 
 
 def _unchanged_files(path: Path) -> dict[str, str]:
-    """Return the files of an earlier report with their SHA-256, where they still have it."""
+    """Return the files of an earlier report with their SHA-256, if they still have it."""
     try:
         files = parse_json((path / NUMBERS).read_text(encoding="utf-8"))["files"].items()
     except (OSError, ValueError, LookupError, TypeError, AttributeError):

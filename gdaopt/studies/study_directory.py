@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from gdaopt.errors import DirectoryInUseError, InvalidInputError
 from gdaopt.support.extras import cli_extra
 from gdaopt.support.files import (
+    digest,
     is_temporary,
     parse_json,
     remove_abandoned,
@@ -42,8 +43,8 @@ _PATIENCE = 1.0  # seconds: some hold a directory for the time of a look only
 
 
 @contextmanager
-def sole_writer(path: str | os.PathLike[str], option: str = "--out") -> Iterator[None]:
-    """Hold a directory, made where it is missing, and remove what killed processes left there."""
+def sole_writer(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Hold a directory, made if it is missing, and remove what killed processes left there."""
     with cli_extra("a study"):
         from filelock import FileLock, Timeout
 
@@ -55,16 +56,16 @@ def sole_writer(path: str | os.PathLike[str], option: str = "--out") -> Iterator
     except Timeout:
         raise DirectoryInUseError(
             f"{_holder(folder)} is writing to {folder}; wait until it has ended, or choose "
-            f"another {option}"
+            "another --out"
         ) from None
     except OSError as error:
-        raise _cannot_write(folder, error, option) from error
+        raise _cannot_write(folder, error) from error
     try:
         try:
-            write_text(folder / _HOLDER, json.dumps(_this_process(), ensure_ascii=True))
+            write_text(folder / _HOLDER, json.dumps(_describe_this_process()))
             remove_abandoned(folder)
         except OSError as error:
-            raise _cannot_write(folder, error, option) from error
+            raise _cannot_write(folder, error) from error
         yield
     finally:
         # The lock's own file stays. One that waits may have opened it already, and if another file
@@ -83,29 +84,25 @@ def content(folder: Path) -> list[Path]:
     ]
 
 
-def _cannot_write(folder: Path, error: OSError, option: str) -> InvalidInputError:
+def _cannot_write(folder: Path, error: OSError) -> InvalidInputError:
     return InvalidInputError(
-        f"cannot write to {folder}: {error.strerror or error}; choose another {option}"
+        f"cannot write to {folder}: {error.strerror or error}; choose another --out"
     )
 
 
-def _this_process() -> dict[str, Any]:
+def _describe_this_process() -> str:
     name, *arguments = sys.argv or [""]
-    return {
-        "pid": os.getpid(),
-        "host": socket.gethostname(),
-        "command": shlex.join([Path(name).name, *arguments]),
-        "since": datetime.now().astimezone().isoformat(" ", "seconds"),
-    }
+    command = shlex.join([Path(name).name, *arguments])
+    since = datetime.now().astimezone().isoformat(" ", "seconds")
+    return f"process {os.getpid()} on {socket.gethostname()} (since {since}: {command!r})"
 
 
 def _holder(folder: Path) -> str:
     try:
         told = parse_json((folder / _HOLDER).read_text(encoding="utf-8"))
-        pid, host, command, since = (told[key] for key in ("pid", "host", "command", "since"))
-    except (OSError, ValueError, LookupError, TypeError):
-        return "another process"
-    return f"process {pid} on {host} (since {since}: {command!r})"
+    except (OSError, ValueError):
+        told = None
+    return told if isinstance(told, str) else "another process"
 
 
 RECORD = "study.json"  # in which a study says what it was begun with
@@ -117,9 +114,8 @@ _LONGEST_KEY = 60  # characters, before the digest
 
 def task_key(*parts: object) -> str:
     """Return a file name made of the values that tell a task from others; no two are the same."""
-    digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:10]
     words = [re.sub(r"[^a-z0-9]+", "_", str(part).lower()).strip("_") for part in parts]
-    return "-".join([*filter(None, words)])[:_LONGEST_KEY] + f"-{digest}"
+    return "-".join([*filter(None, words)])[:_LONGEST_KEY] + f"-{digest(parts)[:10]}"
 
 
 class StudyDirectory:
@@ -156,13 +152,12 @@ class StudyDirectory:
                     if read_entry(self.path, file) is not None:
                         file.unlink()
             if replace or not is_study:
-                self._write_record()
+                record = {"format": _FORMAT, "options": self.options}
+                write_text(self.path / RECORD, json.dumps(record, indent=2, ensure_ascii=False))
             try:
                 self.tasks.mkdir(exist_ok=True)
             except OSError as error:
-                raise InvalidInputError(
-                    f"cannot write to {self.tasks}: {error.strerror}; choose another --out"
-                ) from error
+                raise _cannot_write(self.tasks, error) from error
 
     def stem(self, key: str) -> Path:
         """Return the path of a task's row without its ending."""
@@ -185,7 +180,7 @@ class StudyDirectory:
     def write_row(self, key: str, row: Mapping[str, Any], files: Iterable[Path] = ()) -> None:
         """Write the row of a task whose other files are there, which makes it finished."""
         names = {file.relative_to(self.path).as_posix(): file_digest(file) for file in files}
-        entry = {"row": dict(row), "files": names, "sha256": _digest(row, names)}
+        entry = {"row": dict(row), "files": names, "sha256": digest([dict(row), names])}
         write_text(
             self.stem(key).with_suffix(".json"), json.dumps(entry, indent=1, allow_nan=False)
         )
@@ -194,10 +189,6 @@ class StudyDirectory:
         """Remove the temporary files of writers that were killed."""
         for folder in (self.path, self.tasks):
             remove_abandoned(folder)
-
-    def _write_record(self) -> None:
-        record = {"format": _FORMAT, "options": self.options}
-        write_text(self.path / RECORD, json.dumps(record, indent=2, ensure_ascii=False))
 
     def _check_record(self, replace: bool) -> None:
         old = read_options(self.path)
@@ -213,23 +204,6 @@ class StudyDirectory:
                 f"{self.path} holds a study of other options: {'; '.join(differences)}; "
                 f"{self._remedy}, or the options there to go on with it"
             )
-
-
-class Study:
-    """What studies share: tasks by key, and the directory of their rows."""
-
-    tasks: dict[str, Any]
-    _directory: StudyDirectory
-
-    @property
-    def path(self) -> Path:
-        """The directory."""
-        return self._directory.path
-
-    @property
-    def done(self) -> list[str]:
-        """The keys of the tasks that are finished on disk."""
-        return list(self._directory.rows(self.tasks))
 
 
 def write_frame(path: Path, frame: pd.DataFrame) -> None:
@@ -265,11 +239,11 @@ def read_study(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def read_entry(path: Path, file: Path) -> dict[str, Any] | None:
-    """Return what a study in `path` has written for a task; None where a file is not whole."""
+    """Return what a study in `path` has written for a task; None if a file is not whole."""
     try:
         entry: dict[str, Any] = parse_json(file.read_text(encoding="utf-8"))
         row, files = entry["row"], entry["files"]
-        whole = entry["sha256"] == _digest(row, files) and isinstance(row["status"], str)
+        whole = entry["sha256"] == digest([row, files]) and isinstance(row["status"], str)
         whole = whole and all(file_digest(path / name) == files[name] for name in files)
         return entry if whole else None
     except (OSError, ValueError, LookupError, TypeError):
@@ -277,7 +251,7 @@ def read_entry(path: Path, file: Path) -> dict[str, Any] | None:
 
 
 def file_digest(file: Path) -> str | None:
-    """Return the SHA-256 of a file; None where there is none, and for a link."""
+    """Return the SHA-256 of a file; None if there is none, and for a link."""
     try:
         if file.is_symlink() or not file.is_file():
             return None
@@ -285,11 +259,6 @@ def file_digest(file: Path) -> str | None:
             return hashlib.file_digest(content, "sha256").hexdigest()
     except (OSError, ValueError):  # a ValueError: names that no file can have
         return None
-
-
-def _digest(row: Mapping[str, Any], files: Mapping[str, str | None]) -> str:
-    text = json.dumps([dict(row), files], allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _show_option(options: Mapping[str, Any], name: str) -> str:
@@ -305,7 +274,7 @@ def versions() -> dict[str, str]:
 
 
 def machine() -> str:
-    """Return the processor that times depend on: its name, where it is known, and its cores."""
+    """Return the processor that times depend on: its name, if it is known, and its cores."""
     name = platform.processor() or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

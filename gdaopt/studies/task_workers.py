@@ -30,7 +30,7 @@ ONE_THREAD = dict.fromkeys(
 class TaskWorkers:
     """Where tasks are computed: by `jobs` processes, or, with a scheduler, by those of its cluster.
 
-    A process computes one task after the other, and is killed where one takes longer than the
+    A process computes one task after the other, and is killed if one takes longer than the
     `deadline`. Products of matrices take one thread there, as on a cluster, unless `threaded`.
     Workers of Dask need the same gdaopt, the modules of the tasks on their ``PYTHONPATH``, and a
     thread each.
@@ -86,7 +86,7 @@ def _connect(scheduler: str) -> Iterator[Any]:
             address = get_address_host_port(scheduler)
             socket.create_connection(address, timeout=_PATIENCE).close()
             client = stack.enter_context(Client(scheduler, timeout=_PATIENCE, set_as_default=False))
-        except Exception as error:  # of any kind, when something else answers at that address
+        except Exception as error:  # any kind, if something else answers at that address
             raise InvalidInputError(
                 f"cannot reach a Dask scheduler at {scheduler!r} ({error}); start one by "
                 "`dask scheduler`"

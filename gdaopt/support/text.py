@@ -18,7 +18,7 @@ from unicodedata import category
 import numpy as np
 
 _LONGEST = 60  # characters of a value that a message shows
-_LONGEST_LINE = 300  # of another error's message, and of a cell
+_LONGEST_LINE = 300  # another error's message, or a cell, is cut there
 _SPACE = "Zs"  # Unicode's category of spaces: Python calls all but one of them not printable
 _MARKDOWN = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|$~&#"})
 _LATEX = str.maketrans(
@@ -43,7 +43,7 @@ _NUMBER = re.compile(
 
 
 def shortened(value: object) -> str:
-    """Return the representation of a value for a message: one line, cut where it is long."""
+    """Return the representation of a value for a message: one line, cut if it is long."""
     try:
         text = plain(re.sub(r"\s*\n\s*", " ", repr(value)))  # NumPy's arrays have several lines
     except Exception:  # whole numbers of over 4,300 digits, and objects that fail
@@ -52,7 +52,7 @@ def shortened(value: object) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """Return what an error says, or its type where it says nothing: one line of a message."""
+    """Return what an error says, or its type if it says nothing: one line of a message."""
     return cut(plain(" ".join(str(error).split())), _LONGEST_LINE) or type(error).__name__
 
 
@@ -88,6 +88,11 @@ def number_text(value: float | str | None) -> str:
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def format_cell(form: str, value: float | None, scale: float = 1) -> str:
+    """Return a number for a cell in a form such as ``"{:.3g} %"``, nothing for None and NaN."""
+    return "" if value is None or math.isnan(value) else form.format(scale * value)
 
 
 def percent(share: float) -> str:
@@ -187,11 +192,11 @@ class ShownAsTable:
     def _summary(self) -> dict[str, str]:
         owner: Any = self  # a dataclass, or a class that writes this method itself
         values = {each.name: getattr(self, each.name) for each in fields(owner)}
-        return {name: _cell(value) for name, value in values.items() if not _is_empty(value)}
-
-
-def _is_empty(value: Any) -> bool:
-    return value is None or (isinstance(value, str | tuple) and not value)
+        return {
+            name: _cell(value)
+            for name, value in values.items()
+            if value is not None and not (isinstance(value, str | tuple) and not value)
+        }
 
 
 def _cell(value: Any) -> str:
