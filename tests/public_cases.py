@@ -265,6 +265,7 @@ def _valid() -> dict[str, Any]:
 
 _LEARNER = {"solver": None, "scale": "zscore"}
 _CONIC = {"solver": "CLARABEL"}
+_CHOSEN = {"objective": "glr", "edges": None, "min_eigenvalue": 0.25}
 _OTHERS: dict[str, dict[str, Any]] = {
     "FunctionObjective": {"expression": None},
     "SDDMetrics": {"colors": [1, 0, -1]},
@@ -295,8 +296,8 @@ _OTHERS: dict[str, dict[str, Any]] = {
     "programs.Knapsack": {"floor": V / 2, "weights": V, "upper": V, "current": V},
     "programs.JointPolytope": {"edges": EDGES, "current": np.repeat([1.0, 0.0], 3)},
     "programs.at": {"metric": M / 2},
-    "ProblemOptions": {"objective": "glr", "edges": None, "min_eigenvalue": 0.25},
-    "ComparisonOptions": {"problem": ProblemOptions()},
+    "ProblemOptions": _CHOSEN,
+    "ComparisonOptions": _CHOSEN,
 }
 """Where a parameter has another valid value, or is one of the options that a name passes on."""
 

@@ -137,6 +137,10 @@ for solver in ("HIGHS", "CLARABEL", "SCIPY", "highspy", "analytic"):
     other = gda.programs.Program(solver).solve(cost, polytope)
     print(f"{solver:9} {other.value:.3f}")
 
+dear = np.concatenate([np.ones(K), np.zeros(len(edges[0]))])  # each feature costs 1, no edge gains
+no_feature = gda.linalg.matrix_of(program.solve(dear, polytope).point, K)
+assert np.allclose(no_feature, rho * np.eye(K))
+
 # %% [markdown]
 # `"highspy"` is HiGHS without CVXPY in between. Your installation has more solvers: `gda.solvers()` tries all
 # that CVXPY knows, and says which work.

@@ -424,9 +424,11 @@ sets = {
     "by the signal": gda.SignedGraphMetrics.for_signal(X, z, trace_bound=C, min_eigenvalue=rho),
     "all colours": gda.SDDMetrics(C, rho),
 }
+objectives = {}
 for name, feasible_set in sets.items():
-    found = gda.solve(gda.MetricProblem(versicolor, feasible_set), tolerance=1e-8)
-    print(f"{name:14} {found.objective:9.2f}")
+    result = gda.solve(gda.MetricProblem(versicolor, feasible_set), tolerance=1e-8)
+    objectives[name] = result.objective
+    print(f"{name:14} {objectives[name]:9.2f}")
 signed = gda.MetricProblem(versicolor, sets["all colours"])
 best = gda.solve(signed, "balanced")
 print(f"best balanced  {best.objective:9.2f}, nodes: {best.trace[-1].round}")
@@ -455,6 +457,10 @@ values = [
     for c in (1, -1)
 ]
 assert np.isclose(min(values), best.objective, rtol=1e-5)
+assert objectives["by the signal"] > objectives["one colour"]  # natural, and worse than none
+same_colour = np.outer(best.colors, best.colors)  # 1 for two features of one colour, else -1
+assert (same_colour * best.metric)[~np.eye(4, dtype=bool)].max() <= 1e-9
+assert best.metric[same_colour < 0].max() > 1e-3  # opposite signs, and joined
 
 # %% [markdown] slideshow={"slide_type": "slide"}
 # ## What to remember

@@ -55,7 +55,7 @@ class MpsProgram(NamedTuple):
 def read_mps(path: Path) -> MpsProgram:
     """Return the program of an MPS file; refuse one that HiGHS reads as another program."""
     highspy = load_highspy()
-    content = _unpacked(path)
+    content = _unpack(path)
     model: Any = highspy.Highs()
     with TemporaryDirectory() as folder:
         file, log = Path(folder) / "model.mps", Path(folder) / "log.txt"
@@ -68,10 +68,10 @@ def read_mps(path: Path) -> MpsProgram:
         said = log.read_text("utf-8", errors="replace").replace(str(file), path.name)
     complaints: list[str] = _COMPLAINT.findall(said)
     if status == highspy.HighsStatus.kError:
-        raise InvalidInputError(f"{path} is no MPS file that HiGHS can read: {_joined(complaints)}")
+        raise InvalidInputError(f"{path} is no MPS file that HiGHS can read: {_join(complaints)}")
     if any(_FIXED_FORMAT not in complaint for complaint in complaints):
         raise InvalidInputError(
-            f"{path} says other things than HiGHS reads: {_joined(complaints)}; correct the file"
+            f"{path} says other things than HiGHS reads: {_join(complaints)}; correct the file"
         )
     lp = model.getLp()
     misread = next(_misread(content.decode("latin-1"), bool(complaints)), None)
@@ -102,7 +102,7 @@ def read_mps(path: Path) -> MpsProgram:
     return MpsProgram(arrays, sign, float(lp.offset_))
 
 
-def _unpacked(path: Path) -> bytes:
+def _unpack(path: Path) -> bytes:
     try:
         content = path.read_bytes()
         if content.startswith(_GZIP):
@@ -114,7 +114,7 @@ def _unpacked(path: Path) -> bytes:
     return content.removeprefix(BOM_UTF8)  # editors of Windows write one
 
 
-def _joined(complaints: list[str]) -> str:
+def _join(complaints: list[str]) -> str:
     return cut(plain("; ".join(" ".join(one.split()) for one in complaints)), _LONGEST)
 
 

@@ -1,13 +1,13 @@
 """The pictures of a study of solvers, a panel for each data set; all kinds of programs together.
 
-They are drawn from `gdaopt.bench.table.programs_frame`, so many inches wide; a program that is not
-verified counts as `cap` seconds.
+They are drawn from `gdaopt.bench.table.programs_frame`; a program that is not verified
+counts as `cap` seconds.
 """
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
@@ -16,10 +16,10 @@ import numpy as np
 
 from gdaopt.backends.protocol import ANALYTIC
 from gdaopt.bench.table import (
-    charged,
-    counted,
+    are_undominated,
+    charge_cap,
+    leave_out_firsts,
     mean_residual,
-    not_dominated,
     performance_profile,
     shifted_geometric_mean,
 )
@@ -47,7 +47,7 @@ _KINDS = (
     *("closed form", "unknown"),
 )
 _OF_KIND = "s"  # the marker that stands for a kind in legends
-_MARGIN = 0.35  # inches, for the legend
+_WIDTH, _MARGIN = 7.0, 0.35  # inches: of all, and for the legend
 _STARTS = {"cold": ("o", "none"), "re-solve": ("o", "full"), "hot": ("D", "full")}
 _GROUPS = {  # panels of the profiles
     **{kind: (kind,) for kind in ("simplex", "interior point", "first order")},
@@ -84,18 +84,21 @@ def _panels(figure: Figure, rows: int, columns: int, **options: Any) -> AxesArra
 
 
 @_small_print()
-def times(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
+def times(programs: pd.DataFrame, cap: float) -> Figure:
     """Draw the mean time of a program by each solver and start, and the shares verified."""
     names = list(programs["data"].unique())
     programs = programs[programs["tolerance"] == programs["tolerance"].min()]
     longest = programs.groupby("data")["solver"].nunique().max()
-    figure = new_figure(width, 2 * _MARGIN + len(names) * (0.6 + 0.135 * longest))
+    figure = new_figure(_WIDTH, 2 * _MARGIN + len(names) * (0.6 + 0.135 * longest))
     grid = _panels(figure, len(names), 2, width_ratios=[3, 2], sharey="row")
     for name, (left, right) in zip(names, grid, strict=True):
-        own = programs[programs["data"] == name]
-        means = _means(own, cap)
-        order = sorted({solver for solver, _ in means}, key=lambda one: -_quickest(means, one))
-        verified = own.assign(share=own["verdict"] == "verified")
+        of_data = programs[programs["data"] == name]
+        means = _means(of_data, cap)
+        quickest: dict[str, float] = {}
+        for (solver, _), (seconds, _) in means.items():
+            quickest[solver] = min(seconds, quickest.get(solver, np.inf))
+        order = sorted(quickest, key=lambda solver: -quickest[solver])
+        verified = of_data.assign(share=of_data["verdict"] == "verified")
         shares = verified.groupby(["solver", "start"])["share"].mean()
         for (solver, start), (seconds, _) in means.items():
             marker, fill = _STARTS[start]
@@ -124,31 +127,31 @@ def times(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
 
 
 @_small_print()
-def profiles(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
+def profiles(programs: pd.DataFrame, cap: float) -> Figure:
     """Draw performance profiles, a panel for each group of solvers, the others in grey."""
     del cap  # what is not verified counts as unsolved here
     tightest = programs["tolerance"].min()
     programs = _of_one_start(programs[programs["tolerance"] == tightest])
-    found = {
-        str(name): performance_profile(_seconds(own))
-        for name, own in programs.groupby("data", sort=False)
+    of_data = {
+        str(name): performance_profile(_seconds(part))
+        for name, part in programs.groupby("data", sort=False)
     }
     panels = [
         (name, group, [one for one in profile if _kind(one) in kinds])
-        for name, profile in found.items()
+        for name, profile in of_data.items()
         for group, kinds in _GROUPS.items()
     ]
     panels = [panel for panel in panels if panel[2]]
-    columns = max(min(2 if width > 5 else 1, len(panels)), 1)
+    columns = max(min(2, len(panels)), 1)
     n_rows = max(-(-len(panels) // columns), 1)
-    figure = new_figure(width, _MARGIN + n_rows * 2.3)
+    figure = new_figure(_WIDTH, _MARGIN + n_rows * 2.3)
     grid = _panels(figure, n_rows, columns, sharex=True, sharey=True).ravel()
     ends = [
-        float(ratios[-1]) for one in found.values() for ratios, _ in one.values() if len(ratios)
+        float(ratios[-1]) for one in of_data.values() for ratios, _ in one.values() if len(ratios)
     ]
     last = max([1.0, *ends])
     for ax, (name, group, solvers) in zip(grid, panels, strict=False):
-        profile = found[name]
+        profile = of_data[name]
         for solver in profile:
             if solver not in solvers:
                 _draw_profile(ax, profile[solver], last, color=ink(FAINT), linewidth=0.6, zorder=1)
@@ -185,12 +188,12 @@ def _draw_profile(ax: Axes, profile: tuple[Any, Any], last: float, **look: Any) 
 
 
 @_small_print()
-def pareto(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
+def pareto(programs: pd.DataFrame, cap: float) -> Figure:
     """Draw time against precision; a line joins the points that no other point beats in both."""
     programs = _of_one_start(programs)
     names, tightest = list(programs["data"].unique()), programs["tolerance"].min()
     looks = _of_solvers(programs)
-    figure = new_figure(width, 3 * _MARGIN + 0.8 + len(names) * min(3.0, 0.9 * width))
+    figure = new_figure(_WIDTH, 3 * _MARGIN + 0.8 + 3.0 * len(names))
     grid = _panels(figure, len(names), 1)[:, 0]
     for name, ax in zip(names, grid, strict=True):
         marks = {
@@ -204,8 +207,8 @@ def pareto(programs: pd.DataFrame, cap: float, width: float = 7.0) -> Figure:
             look = {"linestyle": "none", "fillstyle": fill, **looks[solver]}
             ax.plot(1e3 * seconds, residual, **look)
         points = [point for (solver, _), point in marks.items() if solver != ANALYTIC]
-        kept = not_dominated(points)
-        front = sorted(point for point, is_best in zip(points, kept, strict=True) if is_best)
+        is_best = are_undominated(points)
+        front = sorted(point for point, is_on in zip(points, is_best, strict=True) if is_on)
         times_of_front, residuals = [1e3 * x for x, _ in front], [y for _, y in front]
         ax.plot(times_of_front, residuals, color=ink(MUTED), linewidth=0.8, zorder=0)
         ax.set_xscale("log")
@@ -227,31 +230,29 @@ PICTURES: Mapping[str, Callable[..., Figure]] = {
 
 
 def _means(
-    own: pd.DataFrame, cap: float, *, all_count: bool = True
+    programs: pd.DataFrame, cap: float, *, all_count: bool = True
 ) -> dict[tuple[str, str], tuple[float, float]]:
     """Return mean seconds and residual by solver and start; the cap for no answer in time."""
-    found = {}
-    for (solver, start), group in counted(own).groupby(["solver", "start"], sort=False):
+    means = {}
+    for (solver, start), group in leave_out_firsts(programs).groupby(
+        ["solver", "start"], sort=False
+    ):
         timed = ("verified",) if all_count else ("verified", "wrong", "inaccurate")
         answered = group["verdict"].isin(("verified", "wrong", "inaccurate"))
-        seconds = charged(group["seconds"], group["verdict"].isin(timed), cap)
+        seconds = charge_cap(group["seconds"], group["verdict"].isin(timed), cap)
         residual = group["residual"].where(answered, np.inf)
-        found[str(solver), str(start)] = (
+        means[str(solver), str(start)] = (
             shifted_geometric_mean(seconds),
             mean_residual(residual, float(group["tolerance"].iloc[0])),
         )
-    return found
+    return means
 
 
-def _quickest(means: Mapping[tuple[str, str], tuple[float, float]], solver: str) -> float:
-    return min(seconds for (name, _), (seconds, _) in means.items() if name == solver)
-
-
-def _seconds(own: pd.DataFrame) -> dict[str, Any]:
-    own = counted(own).sort_values("index")
+def _seconds(programs: pd.DataFrame) -> dict[str, Any]:
+    timed = leave_out_firsts(programs).sort_values("index")
     return {
-        str(solver): charged(group["seconds"], group["verdict"] == "verified", np.inf)
-        for solver, group in own.groupby("solver", sort=False)
+        str(solver): charge_cap(group["seconds"], group["verdict"] == "verified", np.inf)
+        for solver, group in timed.groupby("solver", sort=False)
     }
 
 
@@ -283,16 +284,12 @@ def _say_what(figure: Figure, programs: pd.DataFrame, more: str = "") -> None:
     tolerances = [f"{one:g}" for one in sorted(programs["tolerance"].unique())]
     starts = programs.loc[programs["solver"] != ANALYTIC, "start"].unique()
     text = (
-        f"{_listed(programs['program'].unique())} programs; {_listed(starts)}; "
-        f"tolerance {_listed(tolerances)}{more}"
+        f"{', '.join(programs['program'].unique())} programs; {', '.join(starts)}; "
+        f"tolerance {', '.join(tolerances)}{more}"
     )
     letters = int(72 * figure.get_figwidth() / (LETTER_WIDTH * rcParams["font.size"]))
     lines = textwrap.fill(text, letters)
     figure.suptitle(lines, fontsize="medium", x=0.02, horizontalalignment="left")
-
-
-def _listed(words: Iterable[str]) -> str:
-    return ", ".join(words)
 
 
 def _of_kinds(programs: pd.DataFrame) -> dict[str, dict[str, Any]]:
@@ -313,8 +310,8 @@ def _of_solvers(programs: pd.DataFrame) -> dict[str, dict[str, Any]]:
     looks = {}
     names = sorted(map(str, programs["solver"].unique()))
     for kind in _KINDS:
-        own = [name for name in names if _kind(name) == kind]
-        for name, marker in zip(own, cycle(one for one in MARKERS if one != _OF_KIND)):
+        of_kind = [name for name in names if _kind(name) == kind]
+        for name, marker in zip(of_kind, cycle(one for one in MARKERS if one != _OF_KIND)):
             looks[name] = {"color": _colour(kind), "marker": marker}
     return looks
 

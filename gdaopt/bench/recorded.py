@@ -182,25 +182,15 @@ def _list_recorded(
     with_rows: dict[Polytope, LinearPolytope] = {}
     for cost, polytope, at, answer in solved:
         kind = polytope.name.removesuffix(" program")
-        if isinstance(polytope, LinearPolytope):
-            gap = float(cost @ at) - float(cost @ answer)
-            yield RecordedProgram(kind=kind, cost=cost, polytope=polytope, point=answer, gap=gap)
-            continue
-        if not isinstance(polytope, ConstrainedPolytope):
-            point = polytope.minimize(cost)
-            gap = float(cost @ at) - float(cost @ point)
-            yield RecordedProgram(kind=kind, cost=cost, polytope=polytope, point=point, gap=gap)
-            continue
-        arrays, point = polytope.arrays(cost), polytope.coordinates(answer)
-        if polytope not in with_rows:
-            with_rows[polytope] = LinearPolytope.of(arrays, point)
-        yield RecordedProgram(
-            kind=kind,
-            cost=arrays.cost,
-            polytope=with_rows[polytope],
-            point=point,
-            gap=float(cost @ at) - float(cost @ answer),
-        )
+        is_exact = not isinstance(polytope, LinearPolytope | ConstrainedPolytope)
+        point = polytope.minimize(cost) if is_exact else answer
+        gap = float(cost @ at) - float(cost @ point)
+        if isinstance(polytope, ConstrainedPolytope):
+            arrays, point = polytope.arrays(cost), polytope.coordinates(answer)
+            if polytope not in with_rows:
+                with_rows[polytope] = LinearPolytope.of(arrays, point)
+            cost, polytope = arrays.cost, with_rows[polytope]
+        yield RecordedProgram(kind=kind, cost=cost, polytope=polytope, point=point, gap=gap)
 
 
 def save_programs(path: str | os.PathLike[str], programs: Iterable[RecordedProgram]) -> Path:

@@ -31,7 +31,7 @@ class Replayed:
     calls_infeasible: bool = False
     seconds: StageSeconds
     infeasibility: float = np.inf  # the largest violation, in the units that solvers see
-    suboptimality: float = np.inf  # over the size of the terms; negative where it is outside
+    suboptimality: float = np.inf  # over the size of the terms; negative if it is outside
     duality_gap: float = np.nan  # by the solver's multipliers, over the size; NaN without any
 
     @property

@@ -20,9 +20,8 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.plotting.canvas import save_figure
 from gdaopt.solving import solve
 from gdaopt.studies.named_options import SolverSpec
-from gdaopt.studies.runner import Progress, Task, run_tasks
+from gdaopt.studies.runner import Progress, Study, Task, run_tasks
 from gdaopt.studies.study_directory import (
-    Study,
     StudyDirectory,
     machine,
     sole_writer,
@@ -44,7 +43,7 @@ _OF_A_WORKER, _OF_A_CELL = 3.0, 1.0  # seconds: for its start, and for imports a
 _OF_A_SOLVE = {"cold": 0.03, "re-solve": 0.004, "hot": 0.004}  # seconds, see `Bench.estimate`
 
 
-class Bench(Study):
+class Bench(Study["tuple[pd.DataFrame, pd.DataFrame]"]):
     """A directory with the recorded sequences, and a row for each cell."""
 
     def __init__(
@@ -60,7 +59,9 @@ class Bench(Study):
             if names.count(name) > 1:
                 raise InvalidInputError(f"two of the data are called {name!r}; rename one")
         self._options = options
-        self._directory = StudyDirectory(path, "bench", _protocol(sequences, options))
+        hashes = {sequence.name: sequence.sha256 for sequence in sequences}
+        said = {"data": hashes, **options.record(), "machine": machine(), **versions()}
+        self._directory = StudyDirectory(path, "bench", said)
         self.recordings: dict[str, Task] = {}
         self.tasks = {}
         for sequence in sequences:
@@ -179,11 +180,6 @@ def _after(progress: Progress | None, before: int, tasks: Mapping[str, Task]) ->
         progress(key, before + done, len(tasks), row)
 
     return shown
-
-
-def _protocol(sequences: Sequence[ProgramSequence], options: BenchOptions) -> dict[str, Any]:
-    hashes = {sequence.name: sequence.sha256 for sequence in sequences}
-    return {"data": hashes, **options.record(), "machine": machine(), **versions()}
 
 
 _OF_RUN = (

@@ -20,7 +20,7 @@ from gdaopt.bench.replayed import Replayed
 from gdaopt.bench.sequences import BenchOptions
 from gdaopt.studies.named_options import SolverSpec
 from gdaopt.studies.study_directory import machine, versions
-from gdaopt.support.text import latex_page, latex_table, markdown_table
+from gdaopt.support.text import format_cell, latex_page, latex_table, markdown_table
 from gdaopt.support.text import markdown as markdown_text
 from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import ignoring
@@ -61,7 +61,7 @@ def verdict(replayed: Replayed, tolerance: float, cap: float) -> str:
     return "wrong" if replayed.answer.status == "optimal" else "inaccurate"
 
 
-def charged(seconds: npt.ArrayLike, verified: npt.ArrayLike, cap: float) -> FloatArray:
+def charge_cap(seconds: npt.ArrayLike, verified: npt.ArrayLike, cap: float) -> FloatArray:
     """Return the seconds that count: the cap for all that is not verified."""
     charges: FloatArray = np.where(np.asarray(verified, bool), np.asarray(seconds, float), cap)
     return charges
@@ -114,7 +114,7 @@ def performance_profile(
     return profiles
 
 
-def not_dominated(points: Sequence[tuple[float, float]]) -> list[bool]:
+def are_undominated(points: Sequence[tuple[float, float]]) -> list[bool]:
     """Say of each point whether no other is as small in one coordinate and smaller in the other."""
     return [
         not any(
@@ -191,7 +191,7 @@ def _choose_quickest(repeats: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return quickest
 
 
-def counted(programs: pd.DataFrame) -> pd.DataFrame:
+def leave_out_firsts(programs: pd.DataFrame) -> pd.DataFrame:
     """Return the programs whose times count: all but the first of several of one structure."""
     return programs[~programs["is_first"].astype(bool)]
 
@@ -213,9 +213,9 @@ def summary(programs: pd.DataFrame, options: BenchOptions) -> pd.DataFrame:
         proofs = group.reindex(columns=["infeasibility", "duality_gap"]).abs()
         has_duals = proofs["duality_gap"].notna().any()
         is_proven = (proofs <= tolerance).all(axis=1)
-        timed, first = counted(group), group[group["is_first"].astype(bool)]
+        timed, first = leave_out_firsts(group), group[group["is_first"].astype(bool)]
         means = {
-            name: charged(part["seconds"], part["verdict"] == "verified", options.cap)
+            name: charge_cap(part["seconds"], part["verdict"] == "verified", options.cap)
             for name, part in (("mean", timed), ("first", first))
         }
         low, high = confidence_interval(means["mean"])
@@ -229,7 +229,7 @@ def summary(programs: pd.DataFrame, options: BenchOptions) -> pd.DataFrame:
                 **about,
                 "version": spec.entry.version,
                 "algorithm": spec.algorithm,
-                "options": _text(spec.asking(tolerance)),
+                "options": ", ".join(f"{k}={v}" for k, v in spec.asking(tolerance).items()),
                 "programs": len(group),
                 "verified_share": float(verified.mean()),
                 f"share_within_{loosest:g}": float((residual <= loosest).mean()),
@@ -336,10 +336,10 @@ def markdown(frame: pd.DataFrame, runs: pd.DataFrame, options: BenchOptions) -> 
             [
                 *(markdown_text(str(row[name])) for name in ("data", "method", "solver")),
                 f"{row['tolerance']:g}",
-                "" if _missing(row["excess"]) else f"{100 * row['excess']:.3g} %",
-                "" if _missing(row["iterations"]) else f"{row['iterations']:.0f}",
-                "" if _missing(row["repair_distance"]) else f"{row['repair_distance']:.1e}",
-                "" if _missing(row["seconds"]) else f"{row['seconds']:.3g}",
+                format_cell("{:.3g} %", row["excess"], 100),
+                format_cell("{:.0f}", row["iterations"]),
+                format_cell("{:.1e}", row["repair_distance"]),
+                format_cell("{:.3g}", row["seconds"]),
                 str(row["status"]),
             ]
             for row in runs.to_dict("records")
@@ -368,11 +368,6 @@ def _groups(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 
 def _cells(group: pd.DataFrame, loosest: float) -> list[dict[str, str]]:
     """Return the cells of each line of a table by their heads, the quickest first."""
-
-    def milliseconds(row: Mapping[Any, Any], name: str) -> str:
-        seconds = row[f"{name}_seconds"]
-        return "" if _missing(seconds) else f"{1e3 * seconds:#.3g}"
-
     best = group["mean_seconds"].min()
     return [
         {
@@ -383,28 +378,17 @@ def _cells(group: pd.DataFrame, loosest: float) -> list[dict[str, str]]:
             "late": str(row["timed_out"] + row["unreached"]),
             "worst residual": f"{row['worst_residual']:.1e}",
             "residual": f"{row['mean_residual']:.1e}",
-            "ms": milliseconds(row, "mean"),
+            "ms": format_cell("{:#.3g}", row["mean_seconds"], 1e3),
             "× best": f"{row['mean_seconds'] / best:#.3g}",
-            "95 %": _interval(row),
+            "95 %": " to ".join(
+                format_cell("{:#.3g}", row[f"mean_{end}_seconds"], 1e3) for end in ("low", "high")
+            ).removeprefix(" to "),
             **{
-                f"{name} ms": milliseconds(row, name)
+                f"{name} ms": format_cell("{:#.3g}", row[f"{name}_seconds"], 1e3)
                 for name in ("solve", "wrapper", "reported", "first")
             },
-            "spread": "" if _missing(row["spread"]) else f"{row['spread']:.2f}",
-            "proven": "" if _missing(row["proven_share"]) else f"{100 * row['proven_share']:.1f} %",
+            "spread": format_cell("{:.2f}", row["spread"]),
+            "proven": format_cell("{:.1f} %", row["proven_share"], 100),
         }
         for row in group.sort_values("mean_seconds").to_dict("records")
     ]
-
-
-def _interval(row: Mapping[Any, Any]) -> str:
-    low, high = 1e3 * row["mean_low_seconds"], 1e3 * row["mean_high_seconds"]
-    return "" if _missing(low) else f"{low:#.3g} to {high:#.3g}"
-
-
-def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
-
-
-def _text(options: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in options.items())

@@ -15,7 +15,7 @@ from gdaopt.backends.catalogue import add_module
 from gdaopt.cli.bench import bench, export, solvers
 from gdaopt.cli.compare import compare
 from gdaopt.cli.learn import learn
-from gdaopt.cli.output import errors_shown, last_words, output_checked
+from gdaopt.cli.output import checking_output, last_words, showing_errors
 from gdaopt.cli.runs import apply, plot
 
 _KEPT = "a file is written as a whole or not at all, and existing files are kept"
@@ -29,7 +29,7 @@ class _Group(TyperGroup):
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
-        with errors_shown(), output_checked():
+        with showing_errors(), checking_output():
             return super().main(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Column, Table
 
 from gdaopt.bench.export import EXPORTS
@@ -43,7 +41,9 @@ _NONE = "none"
 ValueT = TypeVar("ValueT")
 
 
+@option.spread
 def bench(
+    *,
     data: Annotated[
         str,
         typer.Option(
@@ -92,16 +92,8 @@ def bench(
         float, typer.Option(help="seconds for all programs of a cell, and for a whole run")
     ] = 60.0,
     jobs: Annotated[int, typer.Option(help="cells at a time; more than one blurs the times")] = 1,
-    label: option.Label = None,
-    drop: option.Drop = None,
-    keep: option.Keep = None,
-    impute: option.Impute = None,
-    decimal: option.Decimal = None,
-    thousands: option.Thousands = None,
-    missing: option.Missing = None,
-    encoding: option.Encoding = None,
-    skip_rows: option.SkipRows = None,
-    table: option.TableName = None,
+    columns: option.Columns,
+    form: option.Format,
     data_dir: option.DataDir = None,
     out: Annotated[Path, typer.Option(help="output directory")] = Path("gdaopt-bench"),
     page_format: option.PageFormat = "markdown",
@@ -129,8 +121,7 @@ def bench(
         "budget": budget,
         "jobs": jobs,
     }
-    form = option.table_format(decimal, thousands, missing, encoding, skip_rows, table)
-    of_tables = option.table_options(label, drop, keep, impute, form)
+    of_tables = {"form": form.read(), **columns.read()}
     sequences = _sequences(_words(data), _numbers("--sizes", sizes, int), of_tables, data_dir)
     with output.status("trying the solvers"):
         checked = BenchOptions(**options)  # type: ignore[arg-type]  # each is checked there
@@ -172,13 +163,13 @@ def _numbers(option: str, text: str, kind: Callable[[str], ValueT]) -> list[Valu
 def _sequences(
     sources: list[str], sizes: list[int], of_tables: Mapping[str, Any], data_dir: Path | None
 ) -> list[ProgramSequence]:
-    found = []
+    sequences = []
     for source in dict.fromkeys(sources):
         if source.lower().endswith(".npz"):
-            found.append(ProgramSequence.from_recorded(source))
+            sequences.append(ProgramSequence.from_recorded(source))
             continue
         if as_path("data", source).is_dir() or MPS_ENDING.search(source):
-            found.append(ProgramSequence.from_mps(source))
+            sequences.append(ProgramSequence.from_mps(source))
             continue
         if source not in GENERATED:
             dataset = load_source(
@@ -186,13 +177,13 @@ def _sequences(
                 data_dir=data_dir if source in FROM_UCI else None,
                 **(of_tables if is_table(source) else {}),
             )
-            found.append(ProgramSequence(dataset.name, dataset))
+            sequences.append(ProgramSequence(dataset.name, dataset))
             continue
         for size in dict.fromkeys(sizes):
             if size < 5:
                 raise InvalidInputError(f"--sizes must be at least 5, got {size}")
-            found.append(ProgramSequence(source, size=size))
-    return found
+            sequences.append(ProgramSequence(source, size=size))
+    return sequences
 
 
 def export(
@@ -248,19 +239,19 @@ def solvers() -> None:
     """
     from gdaopt.backends import solvers as probe_all
 
-    console = Console()
-    with console.status("trying all solvers"):
+    output = Output()
+    with output.status("trying all solvers"):
         probed = probe_all()
     usable = _table("solver", "version", "licence", "algorithms", "cones beyond linear programs")
     unusable = _table("solver", "licence", "algorithms", "why it does not work here")
     for info in probed:
-        name, algorithms = escape(info.name), ", ".join(info.algorithms)
+        name, algorithms = info.name, ", ".join(info.algorithms)
         if info.usable:
             cones = ", ".join(info.cones)
             usable.add_row(name, info.version, info.licence, algorithms, cones)
         else:
-            unusable.add_row(name, info.licence, algorithms, escape(info.reason))
-    console.print("Working here:", usable, "Not working here:", unusable)
+            unusable.add_row(name, info.licence, algorithms, info.reason)
+    output.print("Working here:", usable, "Not working here:", unusable)
 
 
 def _table(*titles: str) -> Table:

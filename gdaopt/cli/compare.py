@@ -14,8 +14,8 @@ from gdaopt.cli import options as option
 from gdaopt.cli.output import Output, run_study
 from gdaopt.datasets.remarks import remarks
 from gdaopt.methods import METHODS
+from gdaopt.objectives import OBJECTIVES
 from gdaopt.status import FAILURES
-from gdaopt.studies.class_problems import ProblemOptions
 from gdaopt.studies.comparison import Comparison, ComparisonOptions
 from gdaopt.studies.comparison_table import BRIEF, brief_cells, latex, verdict
 from gdaopt.studies.sources import load_source, read_edges
@@ -27,8 +27,10 @@ _METHODS = "alternating,joint:tolerance=1e-3,sdp,projected-gradient,certified"
 _FAILURES = FAILURES | {"failed", "died"}
 
 
+@option.spread
 def compare(
     source: option.Source,
+    *,
     methods: Annotated[
         str,
         typer.Option(
@@ -45,25 +47,28 @@ def compare(
             "HIGHS:solver=ipm"
         ),
     ] = None,
-    objective: option.ObjectiveName = "glr",
+    objective: Annotated[
+        str,
+        typer.Option(
+            "--objective",
+            help=f"what is minimised: {', '.join(OBJECTIVES)}; see gdaopt.objectives. All but glr "
+            "go best with --trace-bound auto",
+        ),
+    ] = "glr",
     metric_set: option.MetricSet = "graph",
-    label: option.Label = None,
-    drop: option.Drop = None,
-    keep: option.Keep = None,
-    impute: option.Impute = None,
-    decimal: option.Decimal = None,
-    thousands: option.Thousands = None,
-    missing: option.Missing = None,
-    encoding: option.Encoding = None,
-    skip_rows: option.SkipRows = None,
-    table: option.TableName = None,
+    columns: option.Columns,
+    form: option.Format,
     data_dir: option.DataDir = None,
-    positive: option.Positive = None,
+    positive: Annotated[
+        str | None, typer.Option(help="class to learn against the rest (default: each in turn)")
+    ] = None,
     max_classes: option.MaxClasses = 20,
     max_samples: option.MaxSamples = "4000",
-    scale: option.Scale = "unit",
-    trace_bound: option.TraceBound = "K",
-    min_eigenvalue: option.MinEigenvalue = 1e-6,
+    scale: Annotated[str, typer.Option(help=option.SCALE)] = "unit",
+    trace_bound: Annotated[str, typer.Option(help=option.TRACE_BOUND)] = "K",
+    min_eigenvalue: Annotated[
+        float, typer.Option(help="ρ, the smallest eigenvalue allowed")
+    ] = 1e-6,
     edges: option.Edges = None,
     tolerance: Annotated[
         float | None,
@@ -94,24 +99,19 @@ def compare(
     """
     output = Output()
     check_name("--format", page_format, option.PAGE_FORMATS)
-    form = option.table_format(decimal, thousands, missing, encoding, skip_rows, table)
-    of_table = option.table_options(label, drop, keep, impute, form)
-    dataset = load_source(source, data_dir=data_dir, **of_table)
+    dataset = load_source(source, data_dir=data_dir, form=form.read(), **columns.read())
     for remark in remarks(dataset):
         output.say(f"note: {remark}")
-    problem = ProblemOptions(
+    options = ComparisonOptions(
         positive=positive,
         scale=scale,
         trace_bound=option.read_number(trace_bound),
         min_eigenvalue=min_eigenvalue,
         objective=objective,
-        set=metric_set,
+        metrics=metric_set,
         max_classes=max_classes,
         max_samples=option.read_max_samples(max_samples),
         edges=None if edges is None else read_edges(edges),
-    )
-    options = ComparisonOptions(
-        problem=problem,
         methods=methods.split(","),
         solvers=[] if solvers is None else solvers.split(","),
         tolerance=tolerance,

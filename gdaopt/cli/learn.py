@@ -18,7 +18,6 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.methods import METHODS
 from gdaopt.methods.run import watched
 from gdaopt.objectives import OBJECTIVES
-from gdaopt.scaling import SCALES, TRACE_BOUNDS
 from gdaopt.status import FAILURES
 from gdaopt.studies.sources import load_source, read_edges
 from gdaopt.support.text import plain
@@ -27,21 +26,15 @@ if TYPE_CHECKING:
     from gdaopt.studies.learned_report import Part
 
 _MOST_ROWS = 10  # of a table; report.html has all
-_SILENCE = 20  # seconds without a word on a run, where there is no line that changes
+_SILENCE = 20  # seconds without a word on a run, if there is no line that changes
 
 
+@option.spread
 def learn(
     source: option.Source,
-    label: option.Label = None,
-    drop: option.Drop = None,
-    keep: option.Keep = None,
-    impute: option.Impute = None,
-    decimal: option.Decimal = None,
-    thousands: option.Thousands = None,
-    missing: option.Missing = None,
-    encoding: option.Encoding = None,
-    skip_rows: option.SkipRows = None,
-    table: option.TableName = None,
+    *,
+    columns: option.Columns,
+    form: option.Format,
     data_dir: option.DataDir = None,
     search: Annotated[
         bool,
@@ -87,19 +80,11 @@ def learn(
     edges: option.Edges = None,
     scale: Annotated[
         str | None,
-        typer.Option(
-            help="features are "
-            + ", ".join(f"{words} ({name})" for name, words in SCALES.items())
-            + " (default: zscore)"
-        ),
+        typer.Option(help=f"{option.SCALE} (default: zscore)"),
     ] = None,
     trace_bound: Annotated[
         str | None,
-        typer.Option(
-            help="C, the largest trace: a number, or "
-            + ", ".join(f"{name} ({words})" for name, words in TRACE_BOUNDS.items())
-            + " (default: auto)"
-        ),
+        typer.Option(help=f"{option.TRACE_BOUND} (default: auto)"),
     ] = None,
     min_eigenvalue: Annotated[
         float | None,
@@ -120,7 +105,13 @@ def learn(
             "solvers (default: the method's)"
         ),
     ] = None,
-    edge_floor: option.EdgeFloor = None,
+    edge_floor: Annotated[
+        float | None,
+        typer.Option(
+            help="ε, an option of alternating and joint: edges of weight ≥ ε connect all features "
+            "(default: 0, no edge floor)"
+        ),
+    ] = None,
     tolerance: Annotated[
         float | None, typer.Option(help="relative gap or decrease that ends a run")
     ] = None,
@@ -205,9 +196,7 @@ def learn(
                 output.print(plain(f"{name}: {row['status']} ({row['message']})"))
 
         say(f"reading {source}")
-        form = option.table_format(decimal, thousands, missing, encoding, skip_rows, table)
-        of_table = option.table_options(label, drop, keep, impute, form)
-        dataset = load_source(source, data_dir=data_dir, **of_table)
+        dataset = load_source(source, data_dir=data_dir, form=form.read(), **columns.read())
         notes = remarks(dataset)
         outline = f"{dataset.name}: {options.outline(dataset)}"
         for note in notes:
@@ -247,7 +236,7 @@ def learn(
                 numbers["accuracy"] = judgement.record()
         if test is not None:
             run = LearnedRun.load(study.path)
-            new = run.read(test, form=form)
+            new = run.read(test, form=form.read())
             if new.labels is None:
                 raise InvalidInputError(f"{test} has no column of labels to judge by")
             judgement = Judgement.of_samples(run, new.features, new.labels)

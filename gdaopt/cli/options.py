@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +15,6 @@ import typer
 from gdaopt.datasets import BUILTIN, FROM_UCI, TableFormat
 from gdaopt.datasets.columns import IMPUTE
 from gdaopt.errors import InvalidInputError
-from gdaopt.objectives import OBJECTIVES
 from gdaopt.scaling import SCALES, TRACE_BOUNDS
 from gdaopt.sets import SETS
 from gdaopt.support.text import shortened
@@ -34,74 +37,122 @@ PageFormat = Annotated[
     ),
 ]
 PAGE_FORMATS = ("markdown", "latex")
-Label = Annotated[str | None, typer.Option(help="label column of the table (default: the last)")]
-Drop = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMNS",
-        help="columns of the table to leave out, separated by commas (a name with a comma in "
-        "double quotes)",
-    ),
-]
-Keep = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMNS",
-        help="columns to read though they look like an ID, or hold many texts, of which each "
-        "becomes a feature",
-    ),
-]
-Impute = Annotated[
-    str | None,
-    typer.Option(
-        metavar="|".join(IMPUTE),
-        help="what replaces missing values of the table, by column (default: they are an error)",
-    ),
-]
-Decimal = Annotated[
-    str | None,
-    typer.Option(
-        metavar="MARK",
-        help="decimal mark of the file, a point or a comma (default: what fits, for each column)",
-    ),
-]
-Thousands = Annotated[
-    str | None,
-    typer.Option(
-        metavar="MARK",
-        help="what stands between groups of digits in the file, as in 1,234: a comma, a point, "
-        "an apostrophe or a space (default: what fits)",
-    ),
-]
-Missing = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TEXTS",
-        help="what stands for a missing value in the file beside nothing, ?, NA and their like: "
-        "texts or numbers such as -99, separated by commas",
-    ),
-]
-Encoding = Annotated[
-    str | None,
-    typer.Option(help="of the text (default: utf-8, utf-16 if it says so, or else cp1252)"),
-]
-SkipRows = Annotated[
-    int | None,
-    typer.Option(help="lines above that of the names (default: those that leave columns unnamed)"),
-]
-TableName = Annotated[
-    str | None,
-    typer.Option("--table", help="sheet of a workbook, or file in an archive of several"),
-]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Which columns of a table are features, and which one holds the labels."""
+
+    label: Annotated[
+        str | None, typer.Option(help="label column of the table (default: the last)")
+    ] = None
+    drop: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMNS",
+            help="columns of the table to leave out, separated by commas (a name with a comma in "
+            "double quotes)",
+        ),
+    ] = None
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMNS",
+            help="columns to read though they look like an ID, or hold many texts, of which each "
+            "becomes a feature",
+        ),
+    ] = None
+    impute: Annotated[
+        str | None,
+        typer.Option(
+            metavar="|".join(IMPUTE),
+            help="what replaces missing values of the table, by column (default: they are an "
+            "error)",
+        ),
+    ] = None
+
+    def read(self) -> dict[str, Any]:
+        """Return these options as `load_source` takes them."""
+        names = {"drop": read_names(self.drop), "keep": read_names(self.keep)}
+        return {"label": self.label, "impute": self.impute, **names}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """How the file of a table is written."""
+
+    decimal: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MARK",
+            help="decimal mark of the file, a point or a comma (default: what fits, for each "
+            "column)",
+        ),
+    ] = None
+    thousands: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MARK",
+            help="what stands between groups of digits in the file, as in 1,234: a comma, a "
+            "point, an apostrophe or a space (default: what fits)",
+        ),
+    ] = None
+    missing: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXTS",
+            help="what stands for a missing value in the file beside nothing, ?, NA and their "
+            "like: texts or numbers such as -99, separated by commas",
+        ),
+    ] = None
+    encoding: Annotated[
+        str | None,
+        typer.Option(help="of the text (default: utf-8, utf-16 if it says so, or else cp1252)"),
+    ] = None
+    skip_rows: Annotated[
+        int | None,
+        typer.Option(
+            help="lines above that of the names (default: those that leave columns unnamed)"
+        ),
+    ] = None
+    table: Annotated[
+        str | None, typer.Option(help="sheet of a workbook, or file in an archive of several")
+    ] = None
+
+    def read(self) -> TableFormat:
+        """Return what these options say."""
+        return TableFormat(**{**vars(self), "missing": tuple(read_names(self.missing))})
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """Have a command take the fields of its parameters that are dataclasses as options."""
+    groups: dict[str, Any] = {}
+    parameters: list[Parameter] = []
+    for parameter in signature(command, eval_str=True).parameters.values():
+        if is_dataclass(parameter.annotation):
+            groups[parameter.name] = parameter.annotation
+            of_group = signature(groups[parameter.name], eval_str=True)
+            parameters += of_group.parameters.values()
+        else:
+            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
+
+    @wraps(command)
+    def call(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{each.name: values.pop(each.name) for each in fields(group)})
+        command(**values)
+
+    call.__annotations__ = {each.name: each.annotation for each in parameters}
+    call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return call
+
+
 DataDir = Annotated[
     Path | None,
     typer.Option(
         help=f"directory with the file of {', '.join(FROM_UCI)} (default: $GDAOPT_DATA, the "
         "cache, or UCI)"
     ),
-]
-Positive = Annotated[
-    str | None, typer.Option(help="class to learn against the rest (default: each in turn)")
 ]
 MaxClasses = Annotated[
     int,
@@ -115,41 +166,14 @@ MaxSamples = Annotated[
         "classes: the time of an evaluation grows with the square of their number",
     ),
 ]
-Scale = Annotated[
-    str,
-    typer.Option(
-        help="features are " + ", ".join(f"{words} ({name})" for name, words in SCALES.items())
-    ),
-]
+SCALE = "features are " + ", ".join(f"{words} ({name})" for name, words in SCALES.items())
+TRACE_BOUND = "C, the largest trace: a number, or " + ", ".join(
+    f"{name} ({words})" for name, words in TRACE_BOUNDS.items()
+)
 MetricSet = Annotated[
     str,
     typer.Option("--metrics", help=f"kind of the feasible set: {', '.join(SETS)}; see gdaopt.sets"),
 ]
-ObjectiveName = Annotated[
-    str,
-    typer.Option(
-        "--objective",
-        help=f"what is minimised: {', '.join(OBJECTIVES)}; see gdaopt.objectives. All but glr go "
-        "best with --trace-bound auto",
-    ),
-]
-TraceBound = Annotated[
-    str,
-    typer.Option(
-        help="C, the largest trace: a number, or "
-        + ", ".join(f"{name} ({words})" for name, words in TRACE_BOUNDS.items())
-    ),
-]
-MinEigenvalue = Annotated[float, typer.Option(help="ρ, the smallest eigenvalue allowed")]
-EdgeFloor = Annotated[
-    float | None,
-    typer.Option(
-        help="ε, an option of alternating and joint: edges of weight ≥ ε connect all features "
-        "(default: 0, no edge floor)"
-    ),
-]
-
-
 Edges = Annotated[
     Path | None,
     typer.Option(
@@ -169,33 +193,6 @@ def read_max_samples(text: str) -> int | None:
         raise InvalidInputError(
             f"--max-samples must be a whole number or all, got {shortened(text)}"
         ) from None
-
-
-def table_format(
-    decimal: str | None,
-    thousands: str | None,
-    missing: str | None,
-    encoding: str | None,
-    skip_rows: int | None,
-    table: str | None,
-) -> TableFormat:
-    """Return how a file is written, by the options above."""
-    return TableFormat(
-        decimal=decimal,
-        thousands=thousands,
-        missing=tuple(read_names(missing)),
-        encoding=encoding,
-        skip_rows=skip_rows,
-        table=table,
-    )
-
-
-def table_options(
-    label: str | None, drop: str | None, keep: str | None, impute: str | None, form: TableFormat
-) -> dict[str, Any]:
-    """Return the options of `load_source` that go with tables, by the options above."""
-    names = {"drop": read_names(drop), "keep": read_names(keep)}
-    return {"label": label, "impute": impute, "form": form, **names}
 
 
 def read_names(text: str | None) -> list[str]:

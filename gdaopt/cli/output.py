@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sized
-from contextlib import contextmanager, redirect_stdout
-from typing import IO, Any, Protocol, TypeVar, cast
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -14,13 +14,11 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from gdaopt.errors import DirectoryInUseError, GdaoptError, UnwritableError
 from gdaopt.status import ENDS, FAILURES
+from gdaopt.studies.runner import FoundT, Study
 from gdaopt.support.text import plain
 
 IN_USE = 75
 """Exit code: another process writes to the directory. On Unix it stands for "try again later"."""
-
-FoundT = TypeVar("FoundT", covariant=True)
-Show = Callable[[str, int, int, Mapping[str, Any] | None], None]
 
 
 class Output(Console):
@@ -34,64 +32,33 @@ class Output(Console):
         self.print(plain(text), soft_wrap=True)
 
     def progress(self) -> Progress:
-        """Return a line on what is being done, which goes away; nothing where no one looks on."""
+        """Return a line on what is being done, which goes away; nothing if no one looks on."""
         description = TextColumn("{task.description}", markup=False)
         columns = (SpinnerColumn(), description, TimeElapsedColumn())
         return Progress(*columns, console=self, transient=True, disable=not self.is_terminal)
 
 
-class _StandardOutput:
-    """A stream that raises UnwritableError where it cannot be written, as on a full disk.
-
-    A closed pipe stays a BrokenPipeError: its reader has seen enough, and commands end quietly.
-    """
-
-    def __init__(self, stream: IO[str]) -> None:
-        self._stream = stream
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    def write(self, text: str) -> int:
-        """Write a text."""
-        with self._failures_named():
-            return self._stream.write(text)
-
-    def flush(self) -> None:
-        """Write what is still kept in memory."""
-        with self._failures_named():
-            self._stream.flush()
-
-    @contextmanager
-    def _failures_named(self) -> Iterator[None]:
-        try:
-            yield
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise UnwritableError(error.errno, error.strerror, "standard output") from error
-
-
 @contextmanager
-def output_checked() -> Iterator[None]:
-    """Raise UnwritableError in the block where standard output cannot be written."""
-    stream = sys.stdout
-    if stream is None:  # closed by the caller, who wants to see nothing
-        yield
-        return
+def checking_output() -> Iterator[None]:
+    """Raise UnwritableError after the block where standard output cannot be written.
+
+    A closed pipe is no error: its reader has seen enough, and commands end quietly.
+    """
     try:
-        with redirect_stdout(cast(Any, _StandardOutput(stream))):
-            yield
+        yield
     finally:
         try:
-            stream.flush()
-        except OSError:  # and Python's own flush at its end must not fail again
-            with open(os.devnull, "wb") as nothing:
-                os.dup2(nothing.fileno(), stream.fileno())
+            if sys.stdout is not None:  # else closed by the caller, who wants to see nothing
+                sys.stdout.flush()
+        except OSError as error:
+            with open(os.devnull, "wb") as nothing:  # so that Python's own flush does not fail
+                os.dup2(nothing.fileno(), sys.stdout.fileno())
+            if not isinstance(error, BrokenPipeError):
+                raise UnwritableError(error.errno, error.strerror, "standard output") from error
 
 
 @contextmanager
-def errors_shown() -> Iterator[None]:
+def showing_errors() -> Iterator[None]:
     """Show the package's own errors as one sentence; all others are bugs and keep a traceback."""
     try:
         yield
@@ -110,19 +77,7 @@ def last_words(describe: Callable[[], str]) -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
-class _Study(Protocol[FoundT]):
-    @property
-    def tasks(self) -> Sized: ...
-
-    @property
-    def done(self) -> Sized: ...
-
-    def label(self, key: str) -> str: ...
-
-    def run(self, progress: Show) -> FoundT: ...
-
-
-def run_study(output: Output, study: _Study[FoundT], what: str) -> FoundT:
+def run_study(output: Output, study: Study[FoundT], what: str) -> FoundT:
     """Run what is missing of a study, whose tasks are called so, and return what it found."""
 
     def describe() -> str:

@@ -18,9 +18,10 @@ from gdaopt.support.files import check_writable, write_text
 from gdaopt.support.validation import as_path
 
 
+@option.spread
 def apply(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="directory of a gdaopt learn")],
-    table: Annotated[
+    new: Annotated[
         Path,
         typer.Argument(
             metavar="NEW",
@@ -28,6 +29,7 @@ def apply(
             "learned from one, an svmlight file",
         ),
     ],
+    *,
     transform: Annotated[
         bool,
         typer.Option(
@@ -50,12 +52,7 @@ def apply(
             help="column of NEW with known labels, to compare with (default: the run's)",
         ),
     ] = None,
-    decimal: option.Decimal = None,
-    thousands: option.Thousands = None,
-    missing: option.Missing = None,
-    encoding: option.Encoding = None,
-    skip_rows: option.SkipRows = None,
-    table_name: option.TableName = None,
+    form: option.Format,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -79,21 +76,20 @@ def apply(
     output = Output()
     ending = "classes.csv"
     if transform:
-        ending = "coordinates.svmlight" if is_svmlight(table) else "coordinates.csv"
-    path = as_path("out", out or f"{table.stem}-{ending}")
+        ending = "coordinates.svmlight" if is_svmlight(new) else "coordinates.csv"
+    path = as_path("out", out or f"{new.stem}-{ending}")
     if path.exists() and not force:
         raise InvalidInputError(f"{path} is there already; pass --force to replace it, or --out")
     check_writable(path)
     learned = LearnedRun.load(run)
-    form = option.table_format(decimal, thousands, missing, encoding, skip_rows, table_name)
-    new = learned.read(table, label, form)
-    X, labels = new.features, new.labels
-    for note in (*new.notes, *learned.describe_overlap(X)):
+    samples = learned.read(new, label, form.read())
+    X, labels = samples.features, samples.labels
+    for note in (*samples.notes, *learned.describe_overlap(X)):
         output.say(f"note: {note}")
     if transform:
-        text = coordinates_text(learned.transform(X, class_name), new)
+        text = coordinates_text(learned.transform(X, class_name), samples)
     else:
-        written = new.ids.rename_axis("row")
+        written = samples.ids.rename_axis("row")
         if labels is not None:
             written["label"] = labels
         shares = learned.shares(X, neighbors, class_name)

@@ -162,7 +162,7 @@ _unsaved: dict[Path, FloatArray] = {}  # tables that could not be saved, by the 
 def obtain(table: UciTable, data_dir: str | os.PathLike[str] | None = None) -> FloatArray:
     """Return the numbers of a table, shape (N, K + 1), from the first place that has its file.
 
-    The places are `data_dir` alone where it is given, else ``GDAOPT_DATA``, the cache, and UCI.
+    The places are `data_dir` alone if it is given, else ``GDAOPT_DATA``, the cache, and UCI.
     """
     if data_dir is not None:
         data = _from_directory(table, Path(data_dir))

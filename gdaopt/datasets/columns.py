@@ -64,7 +64,7 @@ class Column:
         return self.texts[1:] if len(self.texts) == 2 else self.texts
 
     def indicate(self, cells: pd.Series[Any]) -> FloatArray:
-        """Return the features of texts; NaN where the column did not hold a text, or none."""
+        """Return the features of texts; NaN if the column did not hold a text, or none."""
         assert self.texts is not None
         folded = fold(cells)
         features = [folded == text.casefold() for text in self._texts_with_feature]

@@ -149,7 +149,7 @@ def _copy_features(features: Any) -> Samples:
 
 def _as_text(labels: Any) -> npt.NDArray[np.str_]:
     refuse_masked("labels", labels)
-    # Where there is no array yet, NumPy would turn None and NaN beside text into text.
+    # If there is no array yet, NumPy would turn None and NaN beside text into text.
     entries = np.asarray(labels) if hasattr(labels, "dtype") else np.array(labels, dtype=object)
     if entries.ndim == 0:
         raise InvalidInputError(f"labels must be one for each row, got {shortened(labels)}")

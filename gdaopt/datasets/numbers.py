@@ -55,9 +55,9 @@ def is_missing(cell: object) -> bool:
 
 @dataclass(frozen=True)
 class Numbers:
-    """A column as numbers; where it has more than one reading, it is not known which is meant."""
+    """A column as numbers; if it has more than one reading, it is not known which is meant."""
 
-    readings: Mapping[str, FloatArray]  # by the decimal mark; NaN where a text is no number
+    readings: Mapping[str, FloatArray]  # by the decimal mark; NaN if a text is no number
     unit: str = ""  # what stands at each number
     mark: str | None = None  # the decimal mark that its texts show
 
@@ -78,7 +78,7 @@ def read_numbers(
     """Return columns of texts as numbers.
 
     The marks of a column are those with which all its texts are numbers. Where ``1,234`` may be
-    two numbers, the decimal mark that other columns show decides. Where none shows one, a point is
+    two numbers, the decimal mark that other columns show decides. If none shows one, a point is
     a decimal mark if all texts of the column have one, because many programs write three decimals;
     but not between semicolons, which are written where commas are decimal marks. Then `usual`
     decides. Without it the column has two readings.

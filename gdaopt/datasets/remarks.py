@@ -10,7 +10,7 @@ import numpy as np
 from gdaopt.datasets.dataset import Dataset
 from gdaopt.datasets.faults import list_option
 from gdaopt.datasets.numbers import float_or_nan
-from gdaopt.linalg.samples import Samples, is_sparse
+from gdaopt.linalg.samples import is_sparse
 from gdaopt.support.text import shortened
 
 _MOST_NAMES = 5  # constant columns that are named
@@ -20,7 +20,12 @@ _FEW_VALUES = 10  # numbers as labels, at most so many, are classes
 def remarks(dataset: Dataset) -> list[str]:
     """Return a sentence on each thing that is odd, and no error, in a data set not yet scaled."""
     if is_sparse(dataset.features):
-        notes, advice = [_on_sparse(dataset.features)], ""
+        share = 100 * dataset.features.nnz / math.prod(dataset.features.shape)
+        advice = ""
+        notes = [
+            f"samples are sparse ({share:.2g} % of their entries are not 0) and stay so: scaled "
+            "features are not centred, which changes no distance"
+        ]
     else:
         notes, advice = [*dataset.notes, *_on_columns(dataset)], "; --label names another column"
     labels = np.array([float_or_nan(name.replace(",", ".")) for name in dataset.classes])
@@ -50,14 +55,6 @@ def _written_alike(names: Iterable[str]) -> tuple[str, str] | None:
             return seen[key], name
         seen[key] = name
     return None
-
-
-def _on_sparse(samples: Samples) -> str:
-    share = 100 * samples.nnz / math.prod(samples.shape)
-    return (
-        f"samples are sparse ({share:.2g} % of their entries are not 0) and stay so: scaled "
-        "features are not centred, which changes no distance"
-    )
 
 
 def _on_columns(dataset: Dataset) -> list[str]:

@@ -48,14 +48,14 @@ def read_svmlight(
     X : scipy.sparse.csr_array of shape (N, K)
         The samples.
     y : ndarray of shape (N,)
-        The labels: integers where all are whole numbers, else floats.
+        The labels: integers if all are whole numbers, else floats.
 
     Raises
     ------
     InvalidInputError
         When there is no such file, when it is not in this format, when a line has several labels or
         a number is not finite, and when it holds no samples, more features than `n_features`, or
-        an index 0 where they are counted from 1.
+        an index 0 if they are counted from 1.
 
     Examples
     --------

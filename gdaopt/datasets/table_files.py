@@ -101,7 +101,7 @@ class TableFormat:
 
 @dataclass(frozen=True)
 class Cells:
-    """The rows of a table; a cell is a text, "" where it is empty, a number or a date."""
+    """The rows of a table; a cell is a text, "" if it is empty, a number or a date."""
 
     rows: pd.DataFrame  # with distinct names of columns, and the numbers of rows from 1
     separator: str  # "" of a file that is no text
@@ -179,15 +179,16 @@ def _unpack(path: Path, form: TableFormat) -> bytes:
     """Return what a file holds: of an archive the one file in it, or that which is asked for."""
     limit = allowance(path)
     content = path.read_bytes()
-    if content.startswith(b"PK") and not _is_workbook(content):
+    if content.startswith(b"PK"):
         with open_archive(io.BytesIO(content)) as archive:
             members = [
                 info.filename
                 for info in archive.infolist()
                 if not info.is_dir() and not info.filename.startswith("__MACOSX/")
             ]
-            name = _choose_table(path, members, form, "files")
-            content = read_member(archive, archive.getinfo(name), limit)
+            if "[Content_Types].xml" not in members:  # else it is a workbook
+                name = _choose_table(path, members, form, "files")
+                content = read_member(archive, archive.getinfo(name), limit)
     for start, opened in _PACKED.items():
         if content.startswith(start):
             try:
@@ -201,11 +202,6 @@ def _unpack(path: Path, form: TableFormat) -> bytes:
         if content.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(start):
             raise InvalidInputError(f"{path} is {what}")
     return content
-
-
-def _is_workbook(content: bytes) -> bool:
-    with open_archive(io.BytesIO(content)) as archive:
-        return "[Content_Types].xml" in archive.namelist()
 
 
 def _choose_table(path: Path, names: list[str], form: TableFormat, kind: str) -> str:

@@ -49,7 +49,7 @@ class NewSamples:
     """Rows of a file, read as those of another one."""
 
     features: Samples  # shape (N, K)
-    labels: npt.NDArray[np.str_] | None  # "" where one is missing; None without such a column
+    labels: npt.NDArray[np.str_] | None  # "" if one is missing; None without such a column
     ids: pd.DataFrame  # the columns that were left out as IDs, as texts; the index counts the rows
     notes: tuple[str, ...] = ()  # a sentence on each thing that is odd in the file
 
@@ -335,7 +335,7 @@ def _learn_column(
         notes.append(
             f"column {name!r} holds {alike[0][0]!r} beside {alike[0][1]!r}, which are taken for one"
         )
-    # A mark, such as an x, and nothing where it is not set.
+    # A mark, such as an x, and nothing if it is not set.
     is_mark = len(writings) == 1 and bool((cells == "").any())
     if len(writings) == 1 and not is_mark:
         notes.append(f"column {name!r} holds {writings.iloc[0][0]!r} alone and is left out")
@@ -394,7 +394,7 @@ def _list_columns(
 
 
 def _read_labels(cells: pd.Series[Any], form: TableFormat) -> pd.Series[str]:
-    """Return the labels of a column, "" where one is missing."""
+    """Return the labels of a column, "" if one is missing."""
     return cells.map(cell_text).mask(are_missing(cells, form), "")
 
 
@@ -416,7 +416,7 @@ def _describe_unlabelled(label: str, cells: pd.Series[Any]) -> list[str]:
 def _check_label(
     path: Path, cells: Cells, label: str, others: Sequence[str], form: TableFormat
 ) -> None:
-    """Refuse a last column that holds no classes, where others look as if they did."""
+    """Refuse a last column that holds no classes, if others look as if they did."""
     if _may_be_classes(cells, label, form):
         return
     likely = [name for name in others if _may_be_classes(cells, name, form)]

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import gen_batches
+from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from gdaopt.support.validation import FloatArray
 
 _NEIGHBORS = 5
+_BATCH_ENTRIES = 2**17  # distances at a time: 1 MB, which stays in cache
 _BOOTSTRAPS = 400
 _ROUND_OFF = 1e-12  # scores that differ by less count as equal
 
@@ -111,7 +113,14 @@ def shares_of_own_class(
     X: Any, y: npt.NDArray[Any], queries: Any, answers: npt.NDArray[Any]
 ) -> FloatArray:
     """Return the share of each query's 5 nearest samples that are of its class."""
-    search = NearestNeighbors(n_neighbors=min(_NEIGHBORS, len(y)), algorithm="brute").fit(X)
-    nearest = search.kneighbors(queries, return_distance=False)
-    shares: FloatArray = (y[nearest] == answers[:, None]).mean(axis=1)
-    return shares
+    count, halves = min(_NEIGHBORS, len(y)), row_norms(X, squared=True) / 2
+    shares = np.zeros(len(answers))
+    for part in gen_batches(len(answers), max(1, _BATCH_ENTRIES // len(y))):
+        # Half of the squared distances, less what all samples have in common.
+        distances = halves - safe_sparse_dot(queries[part], X.T, dense_output=True)
+        every = np.arange(len(distances))
+        for _ in range(count):
+            nearest = distances.argmin(axis=1)
+            shares[part] += y[nearest] == answers[part]
+            distances[every, nearest] = np.inf
+    return shares / count

@@ -198,7 +198,7 @@ class Run:
     def prove(self) -> Proof:
         """Return what is proven at the state, once for all listeners, and claim its lower bound.
 
-        A state without a bound, or with one that Q is below, is certified for that.
+        A state is certified for that if its method has not done so, or if Q is below its bound.
         """
         state, problem = self.state, self.problem
         if self._proven is not None and self._proven[0] is state:
@@ -207,7 +207,9 @@ class Run:
         multipliers, gap, is_lost = state.multipliers, None, False
         if bound > self.claimed[0]:
             self.claimed = bound, multipliers
-        if not -math.inf < bound <= state.objective:
+        if not problem.objective.convex and state.frank_wolfe_gap < math.inf:
+            gap = state.frank_wolfe_gap  # by the method
+        elif not -math.inf < bound <= state.objective:
             # At a point of its own: listeners must not do computations in place of the method.
             point = state.point if self.context.is_over else problem.objective.at(state.metric)
             with suppress(TimeLimitError):  # an earlier bound holds as well

@@ -30,6 +30,7 @@ class SoftmaxLoss(DistanceLoss):
         self.codes = codes
         self.weights = weights
         self.classes = classes_of(codes)
+        self._starts = [members.start for members in self.classes]
         n_others = np.array([members.stop - members.start - 1 for members in self.classes])
         self.has_class = np.repeat(n_others > 0, n_others + 1)  # other samples of the own class
         self._pulls = weights / np.maximum(np.repeat(n_others, n_others + 1), 1)
@@ -50,6 +51,11 @@ class SoftmaxLoss(DistanceLoss):
         for rows, members in own_classes(tile, self.classes):
             if members.stop - members.start > 1:
                 coefficients[rows, members] += pulls[rows, None]
+
+    def class_sums(self, numbers: FloatArray) -> FloatArray:
+        """Return the sums of rows over the samples of each class."""
+        sums: FloatArray = np.add.reduceat(numbers, self._starts, axis=1)
+        return sums
 
     def terms(self, tile: Tile, distances: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ``exp(min_k δ_ik - δ_ij)``, which may overwrite the distances, and the minima."""
@@ -113,14 +119,12 @@ class _MCMLLoss(SoftmaxLoss):
     """``Σ_i w_i ( mean_{j in the class of i} δ_ij + log Σ_{k≠i} exp(-δ_ik) )``."""
 
     def at(self, tile: Tile, distances: FloatArray) -> LossValues:
-        every, pulled = np.arange(len(distances)), np.zeros(len(distances))
+        every = np.arange(len(distances))
         itself = distances[every, tile.rows.start + every]  # nothing but round-off
-        for rows, members in own_classes(tile, self.classes):
-            if n_others := members.stop - members.start - 1:  # the mean within the own class
-                pulled[rows] = (distances[rows, members].sum(axis=1) - itself[rows]) / n_others
+        within = self.class_sums(distances)[every, self.codes[tile.rows]] - itself
         terms, nearest = self.terms(tile, distances)
         totals, weights = terms.sum(axis=1), self.weights[tile.rows]
-        value = float(weights @ (pulled - nearest + np.log(totals)))
+        value = float(self._pulls[tile.rows] @ within + weights @ (np.log(totals) - nearest))
 
         def first() -> FloatArray:
             derivatives: FloatArray = terms * (-weights / totals)[:, None]
@@ -211,20 +215,16 @@ class _NCALoss(SoftmaxLoss):
 
     def at(self, tile: Tile, distances: FloatArray) -> LossValues:
         terms, _ = self.terms(tile, distances)
-        totals, weights = terms.sum(axis=1), self.weights[tile.rows]
-        classes = list(own_classes(tile, self.classes))
-        of_class, others = np.empty_like(totals), np.empty_like(totals)  # p_i, and 1 - p_i exactly
-        for rows, members in classes:
-            of_class[rows] = terms[rows, members].sum(axis=1)
-            others[rows] = terms[rows, : members.start].sum(axis=1)
-            others[rows] += terms[rows, members.stop :].sum(axis=1)
-        of_class, others = of_class / totals, others / totals
-        shares = terms * (1 / totals)[:, None]
+        weights, own = self.weights[tile.rows], (np.arange(len(terms)), self.codes[tile.rows])
+        shares = terms * (1 / terms.sum(axis=1))[:, None]
+        of_classes = self.class_sums(shares)
+        of_class, of_classes[own] = of_classes[own], 0.0
+        others = of_classes.sum(axis=1)  # 1 - p_i, of which p_i near 1 keeps no digits
 
         def first() -> FloatArray:
             """Return ``w_i p_ij (1 - p_i)`` within a class, ``-w_i p_ij p_i`` elsewhere."""
             derivatives: FloatArray = shares * (-weights * of_class)[:, None]
-            for rows, members in classes:
+            for rows, members in own_classes(tile, self.classes):
                 derivatives[rows, members] = shares[rows, members] * (weights * others)[rows, None]
             return derivatives
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 AxesArray = npt.NDArray[np.object_]
 """An array of matplotlib axes."""
 
-_MOST_FEATURES = 40  # that are drawn where there are many
+_MOST_FEATURES = 40  # that are drawn if there are many
 
 
 # --- Axes -----------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ class Drawn:
     threshold : float
         The weight above which an edge counts.
     outside : float or None
-        The diagonal entries outside of the block; None where there are no features outside.
+        The diagonal entries outside of the block; None if there are no features outside.
     """
 
     block: FloatArray

@@ -201,6 +201,8 @@ def _draw(
     lower_bounds: bool,
 ) -> dict[str, Any]:
     """Draw a quantity on one panel; return what the legend shows, by its names."""
+    from matplotlib.patches import Patch
+
     quantity, (column, label) = quantity_of(name), _TIMES[time]
     handles: dict[str, Any] = {}
     drawn: list[FloatArray] = []
@@ -218,7 +220,9 @@ def _draw(
             _draw_band(ax, times, band, curve.style)
             drawn += band
     if any(len(curve.runs) > 1 for curve in curves):
-        handles[_describe_bands(quantiles)] = _swatch()
+        low, high = (f"{100 * quantile:g}" for quantile in quantiles)
+        swatch = Patch(facecolor=ink(FAINT), edgecolor=ink(MUTED), linewidth=0.6)
+        handles[f"median, {low} to {high} % of repeats"] = swatch
     if name == "objective" and lower_bounds:
         handles |= _draw_bounds(ax, curves, column, quantiles)
     else:
@@ -256,19 +260,6 @@ def _draw_band(
         linestyle=style["linestyle"],
         linewidth=_EDGE * rcParams["lines.linewidth"],
     )
-
-
-def _describe_bands(quantiles: tuple[float, float]) -> str:
-    """Return what the legend says of bands."""
-    low, high = (f"{100 * quantile:g}" for quantile in quantiles)
-    return f"median, {low} to {high} % of repeats"
-
-
-def _swatch() -> Any:
-    """Return what stands for bands in the legend."""
-    from matplotlib.patches import Patch
-
-    return Patch(facecolor=ink(FAINT), edgecolor=ink(MUTED), linewidth=0.6)
 
 
 def _draw_levels(ax: Axes, curves: Sequence[Curve], quantity: Quantity) -> dict[str, Any]:

@@ -24,7 +24,7 @@ _DOTTED = (0.0, (1.0, 2.0))
 _LEGEND_SHARES = (1.0, 0.5, 0.2)  # of the largest weight
 _NODE = 10.0  # points: the diameter of a node
 _NODE_SHARE = 0.8  # of the distance of two nodes
-_SMALLEST_FONT = 4.5  # points, where there are many names
+_SMALLEST_FONT = 4.5  # points, if there are many names
 _LINE_HEIGHT = 1.15  # font sizes
 _DISTANCE = 7.0  # points between a node and its name
 _MOST_LEVEL = 8  # features: with more of them, names are written along the radii
@@ -42,7 +42,7 @@ def graph(
 
     The width of an edge is proportional to the size of its weight ``-M_ij``; edges of less than 2 %
     of the largest size are dotted, and those of negative weight, ``M_ij > 0``, are orange. The
-    colour of a feature is its self-loop, the row sum of M: a circle, or a square where it is
+    colour of a feature is its self-loop, the row sum of M: a circle, or a square if it is
     negative. If there are more than 40 features, those with the strongest edges are drawn.
 
     Parameters

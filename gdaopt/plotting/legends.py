@@ -51,8 +51,8 @@ def legend_beside(
 ) -> Legend:
     """Write a legend outside of panels that are all panels of their figure.
 
-    It is below them if the figure has a title, which would be on it. Where they are not all, or
-    where the layout of the figure makes no room for it, the legend is above the first panel.
+    It is below them if the figure has a title, which would be on it. If they are not all, or
+    if the layout of the figure makes no room for it, the legend is above the first panel.
     """
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 

@@ -45,7 +45,7 @@ class Problem:
         )
 
     def shown(self, bounds: FloatArray) -> FloatArray:
-        """Return lower bounds to draw beside the objective, NaN where they are not to be drawn.
+        """Return lower bounds to draw beside the objective, NaN if they are not to be drawn.
 
         These are bounds so low that the curves would have less than a third of the panel's height.
         """
@@ -62,7 +62,7 @@ class Problem:
         return "gap to bound" if self.bound > -math.inf else "gap to best"
 
     def gap(self, run: History) -> FloatArray:
-        """Return the gaps of a run, NaN where they are round-off."""
+        """Return the gaps of a run, NaN if they are round-off."""
         objective = run.column("objective")
         gap = objective - (self.bound if self.bound > -math.inf else self.best)
         return np.where(gap > _ROUND_OFF * np.abs(objective), gap, np.nan) / self.unit

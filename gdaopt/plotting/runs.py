@@ -33,7 +33,7 @@ class History:
     Attributes
     ----------
     column : callable
-        Returns a column of the trace by its name, NaN where a number is missing.
+        Returns a column of the trace by its name, NaN if a number is missing.
     columns : tuple of str
         The names of the columns that it has.
     left_ends : ndarray of shape (n_rows, K) or None
@@ -159,7 +159,7 @@ def _repeats(entry: Any) -> list[History]:
 
 
 def _number_runs(entries: Iterable[list[History]]) -> dict[str, list[History]]:
-    """Return the runs named after method and solver, with numbers where names are equal."""
+    """Return the runs named after method and solver, with numbers if names are equal."""
     entries = list(entries)
     names = [plain(repeats[0].method or "run") for repeats in entries]
     numbers = {name: count(1) for name in names}

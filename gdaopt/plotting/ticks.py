@@ -35,7 +35,7 @@ def count_axis(ax: Axes, which: Literal["x", "y"]) -> None:
 def iteration_axis(ax: Axes, lengths: Iterable[float]) -> None:
     """Label the horizontal axis with whole numbers.
 
-    It is logarithmic where some run is much longer than another one, which it would hide.
+    It is logarithmic if some run is much longer than another one, which it would hide.
     """
     positive = [length for length in lengths if length > 0]
     if positive and max(positive) > _LENGTHS_DIFFER * min(positive):
@@ -52,7 +52,7 @@ def is_logarithmic(low: FloatArray | float, high: float) -> npt.NDArray[np.bool_
 
 
 def magnitude_axis(ax: Axes, values: FloatArray, which: Literal["x", "y"] = "y") -> None:
-    """Make an axis logarithmic where the values are positive and span a power of ten."""
+    """Make an axis logarithmic if the values are positive and span a power of ten."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
     axis = ax.xaxis if which == "x" else ax.yaxis

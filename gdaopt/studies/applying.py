@@ -81,7 +81,7 @@ class LearnedRun:
         label: str | None = None,
         form: TableFormat | None = None,
     ) -> NewSamples:
-        """Read new samples, and their labels where the file has some.
+        """Read new samples, and their labels if the file has some.
 
         Missing labels are "". Labels that are equal to a class as numbers are written like it.
         """
@@ -202,7 +202,7 @@ def coordinates_text(coordinates: Samples, new: NewSamples) -> str:
 
 
 def as_classes(labels: npt.NDArray[np.str_], classes: Sequence[str]) -> npt.NDArray[np.str_]:
-    """Return labels as the classes are written, where they are equal to one as numbers."""
+    """Return labels as the classes are written, if they are equal to one as numbers."""
     values = {name: float_or_nan(name) for name in classes}
     numbers = {value: name for name, value in values.items() if not math.isnan(value)}
     written = [

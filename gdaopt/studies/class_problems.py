@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -45,38 +45,110 @@ TIMES = ("build_seconds", "solve_seconds", "eig_seconds", "objective_seconds")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProblemOptions:
-    """What defines the problems of a data set, as ``gdaopt compare`` explains it."""
+class ProblemChoice:
+    """What is learned, and from which samples; None if nothing is asked for."""
 
     positive: str | None = None  # each class in turn; the one problem of two classes
-    objective: str = "glr"
-    scale: str = "unit"
-    trace_bound: str | float = "K"
-    min_eigenvalue: float = 1e-6
-    set: str = "graph"
-    constraints: ConstraintsOf | None = None
-    max_classes: int = 20
+    objective: str | None = None
+    metrics: str = "graph"
+    scale: str | None = None
+    trace_bound: str | float | None = None
+    min_eigenvalue: float | None = None
     edges: Sequence[tuple[str, str]] | None = None
+    max_classes: int = 20
     max_samples: int | None = None  # always the same; features are scaled by all samples
 
     def __post_init__(self) -> None:
         if self.positive is not None:
             check_instance("positive", self.positive, str)
-        check_name("objective", self.objective, OBJECTIVES)
-        check_name("scale", self.scale, SCALES)
+        for what, name, known in (
+            ("objective", "objective", OBJECTIVES),
+            ("scale", "scale", SCALES),
+            ("kind of metrics", "metrics", SETS),
+        ):
+            if getattr(self, name) is not None or getattr(type(self), name) is not None:
+                check_name(what, getattr(self, name), known)
         if isinstance(self.trace_bound, str):
             check_name("trace bound (or a number):", self.trace_bound, TRACE_BOUNDS)
         else:
             store_checked(self, number, "trace_bound", above=0)
         store_checked(self, number, "min_eigenvalue", at_least=0)
-        check_name("kind of metrics", self.set, SETS)
         store_checked(self, integer, "max_classes", "max_samples", at_least=2)
-        if self.edges is not None:
-            check_takes_edges(self.set)
+        kinds: dict[str, Any] = SETS
+        masked = [kind for kind in kinds if "edges" in {each.name for each in fields(kinds[kind])}]
+        if self.edges is not None and self.metrics not in masked:
+            raise InvalidInputError(
+                f"edges go with the sets {', '.join(masked)}, and not with {self.metrics}"
+            )
 
     def classes(self, dataset: Dataset) -> tuple[str, ...]:
-        """Return the classes to learn."""
-        return classes_against_rest(dataset, self.positive, self.max_classes)
+        """Return the classes to learn against the rest: one, or all, if they are not too many.
+
+        Of two it is only the second, because the first is the same problem.
+        """
+        if self.positive is None:
+            self._refuse_many_classes(dataset)
+            return dataset.classes[1:] if len(dataset.classes) == 2 else dataset.classes
+        check_name("class", self.positive, dataset.classes)
+        return (self.positive,)
+
+    def _refuse_many_classes(self, dataset: Dataset) -> None:
+        """Refuse labels of many values, which look like no classes."""
+        n_classes = len(dataset.classes)
+        if n_classes <= self.max_classes:
+            return
+        are_numbers = all(math.isfinite(float_or_nan(name)) for name in dataset.classes)
+        kind = "numbers, a target of regression as it seems" if are_numbers else "different texts"
+        raise InvalidInputError(
+            f"the labels of {dataset.name} are {n_classes} {kind}; name the column of the classes "
+            f"(of a CSV file) by --label, one class by --positive, or, to learn all of them, "
+            f"pass --max-classes {n_classes}"
+        )
+
+    def samples(self, dataset: Dataset, most: int | None = None) -> npt.NDArray[np.intp]:
+        """Return the samples to learn from, ascending, in the proportions of the classes.
+
+        They are always the same, and `most` at most.
+        """
+        n_samples = len(dataset.labels)
+        limits = (limit for limit in (most, self.max_samples) if limit is not None)
+        limit = min(limits, default=n_samples)
+        if n_samples <= limit:
+            return np.arange(n_samples)
+        # On demand: scikit-learn is slow to import
+        from gdaopt.estimators.draws import stratified_sample
+
+        codes = np.unique(dataset.labels, return_inverse=True)[1]
+        return stratified_sample(codes, limit, seed=0)
+
+    def mask(self, dataset: Dataset) -> EdgeMask | None:
+        """Return the pairs that may have an edge, by the numbers of the features; None for all."""
+        return None if self.edges is None else EdgeMask.of(self.edges, dataset.feature_names)
+
+    def record(self, dataset: Dataset) -> dict[str, Any]:
+        """Return what is learned as plain values, equal for the same problems alone."""
+        record = {
+            "dataset": dataset.name,
+            "data_sha256": dataset.sha256,
+            "features": list(dataset.feature_names),
+            "set": self.metrics,
+        }
+        mask = self.mask(dataset)
+        if mask is not None:
+            digest = hashlib.sha256(json.dumps(mask.record()).encode()).hexdigest()
+            record["edges"] = f"{len(mask)} pairs, SHA-256 {digest}"
+        return record
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProblemOptions(ProblemChoice):
+    """What defines the problems of a data set, as ``gdaopt compare`` explains it."""
+
+    objective: str = "glr"
+    scale: str = "unit"
+    trace_bound: str | float = "K"
+    min_eigenvalue: float = 1e-6
+    constraints: ConstraintsOf | None = None
 
     def problem(self, dataset: Dataset, positive: str) -> MetricProblem:
         """Return the problem of one class."""
@@ -85,10 +157,11 @@ class ProblemOptions:
         signal = dataset.signal(positive)[chosen]
         objective = OBJECTIVES[self.objective](features, signal)
 
-        options = {} if self.edges is None else {"edges": self.mask(dataset)}
+        mask = self.mask(dataset)
+        options = {} if mask is None else {"edges": mask}
 
         def feasible_set(trace_bound: float, min_eigenvalue: float) -> FeasibleSet:
-            return SETS[self.set].for_signal(
+            return SETS[self.metrics].for_signal(
                 features,
                 signal,
                 trace_bound=trace_bound,
@@ -101,20 +174,12 @@ class ProblemOptions:
             objective, feasible_set(trace_bound, self.min_eigenvalue), self.constraints
         )
 
-    def samples(self, dataset: Dataset) -> npt.NDArray[np.intp]:
-        """Return the samples to learn from, ascending."""
-        return draw_samples(dataset, self.max_samples)
-
-    def mask(self, dataset: Dataset) -> EdgeMask:
-        """Return the pairs that may have an edge, by the numbers of the features."""
-        return EdgeMask.of(self.edges, dataset.feature_names)
-
     def problems(self, dataset: Dataset) -> Iterator[tuple[str, MetricProblem]]:
         """Yield each class to learn with its problem, which is built only then."""
         classes = self.classes(dataset)  # refused here rather than at the first problem
         return ((name, self.problem(dataset, name)) for name in classes)
 
-    def with_rows(self, dataset: Dataset) -> ProblemOptions:
+    def with_rows(self, dataset: Dataset) -> Self:
         """Return the options with the constraints as rows, which other processes can be sent."""
         if self.constraints is None:
             return self
@@ -124,27 +189,22 @@ class ProblemOptions:
 
     def record(self, dataset: Dataset) -> dict[str, Any]:
         """Return which problems are solved as plain values, equal for the same problems alone."""
-        mask = None if self.edges is None else self.mask(dataset)
         return {
-            "dataset": dataset.name,
-            "data_sha256": dataset.sha256,
-            "features": list(dataset.feature_names),
+            **super().record(dataset),
             "classes": list(self.classes(dataset)),
             "scale": self.scale,
             "objective": self.objective,
-            "set": self.set,
             "trace_bound": self.trace_bound,
             "min_eigenvalue": self.min_eigenvalue,
             "constraints": None if self.constraints is None else _rows_hash(self.constraints),
-            **({} if mask is None else {"edges": mask_text(mask)}),
             "samples": len(self.samples(dataset)),
         }
 
     def statement(self, dataset: Dataset) -> str:
         """Return which problems are solved, in one sentence."""
         samples, size = dataset.features.shape
-        n_edges = 0 if self.edges is None else len(self.mask(dataset))
-        masked = "" if self.edges is None else f" with at most {n_edges} edges"
+        mask = self.mask(dataset)
+        masked = "" if mask is None else f" with at most {len(mask)} edges"
         bound = self.trace_bound
         shown = f"{bound} ({TRACE_BOUNDS[bound]})" if isinstance(bound, str) else f"{bound:g}"
         centred = ", not centred" if is_sparse(dataset.features) else ""
@@ -152,7 +212,7 @@ class ProblemOptions:
             f"{samples} samples{self._describe_draw(dataset)}, K = {size} features "
             f"{SCALES[self.scale]} ({self.scale}{centred}), {self._describe_metrics(dataset)}; "
             f"objective {self.objective}, set "
-            f"{self.set}{masked}, trace bound C = {shown}, smallest eigenvalue "
+            f"{self.metrics}{masked}, trace bound C = {shown}, smallest eigenvalue "
             f"ρ = {self.min_eigenvalue:g}"
             + ("" if self.constraints is None else ", and linear constraints")
         )
@@ -170,47 +230,6 @@ class ProblemOptions:
         if self.positive is not None:
             return f"class {self.positive} against the rest"
         return f"each of {len(classes)} classes against the rest"
-
-
-def classes_against_rest(dataset: Dataset, positive: str | None, most: int) -> tuple[str, ...]:
-    """Return the classes to learn against the rest: one, or all, if they are not too many.
-
-    Of two it is only the second, because the first is the same problem.
-    """
-    if positive is None:
-        refuse_many_classes(dataset, most)
-        return dataset.classes[1:] if len(dataset.classes) == 2 else dataset.classes
-    check_name("class", positive, dataset.classes)
-    return (positive,)
-
-
-def draw_samples(dataset: Dataset, most: int | None) -> npt.NDArray[np.intp]:
-    """Return so many samples at most, ascending, in the proportions of the classes.
-
-    They are always the same; None stands for all.
-    """
-    n_samples = len(dataset.labels)
-    if most is None or n_samples <= most:
-        return np.arange(n_samples)
-    # On demand: scikit-learn is slow to import
-    from gdaopt.estimators.draws import stratified_sample
-
-    codes = np.unique(dataset.labels, return_inverse=True)[1]
-    return stratified_sample(codes, most, seed=0)
-
-
-def refuse_many_classes(dataset: Dataset, most: int) -> None:
-    """Refuse labels of more values than that, which look like no classes."""
-    n_classes = len(dataset.classes)
-    if n_classes <= most:
-        return
-    are_numbers = all(math.isfinite(float_or_nan(name)) for name in dataset.classes)
-    kind = "numbers, a target of regression as it seems" if are_numbers else "different texts"
-    raise InvalidInputError(
-        f"the labels of {dataset.name} are {n_classes} {kind}; name the column of the classes "
-        f"(of a CSV file) by --label, one class by --positive, or, to learn all of them, "
-        f"pass --max-classes {n_classes}"
-    )
 
 
 def solve_task(
@@ -246,17 +265,3 @@ def _rows_hash(rows: ConstraintsOf) -> str:
     for array in (rows.matrices.toarray(), rows.bounds, rows.is_equality, rows.norms, rows.owners):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
-
-
-def mask_text(mask: EdgeMask) -> str:
-    """Return what tells a mask of edges from another one."""
-    digest = hashlib.sha256(json.dumps(mask.record()).encode()).hexdigest()
-    return f"{len(mask)} pairs, SHA-256 {digest}"
-
-
-def check_takes_edges(name: str) -> None:
-    """Refuse a kind of set that has no mask of edges."""
-    kinds: dict[str, Any] = SETS
-    masked = [kind for kind in kinds if "edges" in {field.name for field in fields(kinds[kind])}]
-    if name not in masked:
-        raise InvalidInputError(f"edges go with the sets {', '.join(masked)}, and not with {name}")

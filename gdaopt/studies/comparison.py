@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 from gdaopt.datasets import Dataset
@@ -19,10 +19,9 @@ from gdaopt.studies.class_problems import ProblemOptions, solve_task
 from gdaopt.studies.comparison_table import add_excess, markdown, name_among, to_pandas
 from gdaopt.studies.named_options import NamedOptions, SolverSpec
 from gdaopt.studies.pictures import picture_names, write_pictures
-from gdaopt.studies.runner import Progress, Task, run_tasks
+from gdaopt.studies.runner import Progress, Study, Task, run_tasks
 from gdaopt.studies.saved_runs import make_runs
 from gdaopt.studies.study_directory import (
-    Study,
     StudyDirectory,
     sole_writer,
     task_key,
@@ -44,7 +43,7 @@ class MethodSpec(NamedOptions):
     kind = "method"
 
     def method(self, common: Mapping[str, Any]) -> Method:
-        """Return the method, made with its own options and, where it has none, common ones."""
+        """Return the method, made with its own options and, if it has none, common ones."""
         for option, _ in self.options:
             if option in _NOT_TEXT:
                 raise InvalidInputError(
@@ -68,7 +67,7 @@ class Combination:
     """A method with a solver, and all options beside the method's own."""
 
     spec: MethodSpec
-    solver: str  # the canonical name, with options; "analytic" where no programs are solved
+    solver: str  # the canonical name, with options; "analytic" if no programs are solved
     common: Mapping[str, Any]
 
     @property
@@ -121,10 +120,9 @@ def combinations(
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComparisonOptions:
+class ComparisonOptions(ProblemOptions):
     """The options of ``gdaopt compare``; its limits are for methods that give none of their own."""
 
-    problem: ProblemOptions = field(default_factory=ProblemOptions)
     methods: Sequence[str]
     solvers: Sequence[str] = ()
     tolerance: float | None = None
@@ -134,7 +132,7 @@ class ComparisonOptions:
     scheduler: str | None = None
 
     def __post_init__(self) -> None:
-        check_instance("problem", self.problem, ProblemOptions)
+        super().__post_init__()
         for name in ("methods", "solvers"):
             texts = getattr(self, name)
             if isinstance(texts, str) or not isinstance(texts, Sequence):
@@ -151,6 +149,17 @@ class ComparisonOptions:
         """Return what computes the runs."""
         return TaskWorkers(self.jobs, self.scheduler, self.deadline, threaded=True)
 
+    def record(self, dataset: Dataset) -> dict[str, Any]:
+        """Return what all rows depend on, as plain values."""
+        return {
+            **super().record(dataset),
+            "methods": list(self.methods),
+            "solvers": list(self.solvers),
+            "tolerance": self.tolerance,
+            "time_limit": self.time_limit,
+            "trace_every": self.trace_every,
+        }
+
     @property
     def common(self) -> dict[str, Any]:
         """The options that all methods share."""
@@ -164,7 +173,7 @@ class ComparisonOptions:
         return None if self.time_limit is None else 60 + 2 * self.time_limit
 
 
-class Comparison(Study):
+class Comparison(Study[list[dict[str, Any]]]):
     """A directory with a row and a saved result for each class, method and solver.
 
     `left_out` has a sentence for each method and solver that do not go together; `pictures` has,
@@ -176,18 +185,18 @@ class Comparison(Study):
     def __init__(
         self, path: str | os.PathLike[str], dataset: Dataset, options: ComparisonOptions
     ) -> None:
-        options = replace(options, problem=options.problem.with_rows(dataset))
+        options = options.with_rows(dataset)
         self._dataset, self._options = dataset, options
         pairs, self.left_out = combinations(options.methods, options.solvers, options.common)
-        classes = options.problem.classes(dataset)
-        for _, problem in options.problem.problems(dataset):
+        classes = options.classes(dataset)
+        for _, problem in options.problems(dataset):
             # Refused here rather than in each task
             for pair in pairs:
                 pair.method.check(problem)
         self.tasks = {
             task_key(name, str(pair.spec), pair.solver): Task(
                 solve_task,
-                (dataset, options.problem, name, pair.method),
+                (dataset, options, name, pair.method),
                 {
                     "class": name,
                     "method": pair.spec.name,
@@ -199,24 +208,14 @@ class Comparison(Study):
             for name in classes
             for pair in pairs
         }
-        self._directory = StudyDirectory(
-            path,
-            "compare",
-            {
-                **options.problem.record(dataset),
-                "methods": list(options.methods),
-                "solvers": list(options.solvers),
-                "tolerance": options.tolerance,
-                "time_limit": options.time_limit,
-                "trace_every": options.trace_every,
-                **versions(),
-            },
-        )
+        said = {**options.record(dataset), **versions()}
+        self._directory = StudyDirectory(path, "compare", said)
 
     def label(self, key: str) -> str:
-        """Return what a task is called where it is one of many."""
+        """Return what a task is called if it is one of many."""
         about = self.tasks[key].about
-        return f"{about['class']}: {self._name(about)}"
+        name = name_among(about, (task.about for task in self.tasks.values()))
+        return f"{about['class']}: {name}"
 
     def run(self, progress: Progress | None = None) -> list[dict[str, Any]]:
         """Run what is missing, write tables and picture, and return the rows, of dead tasks too."""
@@ -233,12 +232,12 @@ class Comparison(Study):
         whole = add_excess(rows, results)
         finished = [row for row in whole if row["status"] != "died"]
         write_frame(self.path / "comparison.parquet", to_pandas(finished))
-        write_text(
-            self.path / "comparison.md",
-            markdown(
-                whole, self._dataset.name, _statement(self._dataset, self._options), self.left_out
-            ),
-        )
+        limits = ", ".join(f"{name} {value:g}" for name, value in self._options.common.items())
+        used = ", ".join(f"{name} {version}" for name, version in versions().items())
+        solved = self._options.statement(self._dataset)
+        statement = f"{solved}. For all methods: {limits}. Versions: {used}."
+        page = markdown(whole, self._dataset.name, statement, self.left_out)
+        write_text(self.path / "comparison.md", page)
         read = [(rows[key], result) for key, result in results.items()]
         runs = make_runs(self._directory.options, read)
         classes = self._directory.options["classes"]
@@ -254,12 +253,3 @@ class Comparison(Study):
             write_pictures(shown, self.path, title, names=[name], replace=True)
         self.pictures = picture_names(drawn)
         return whole
-
-    def _name(self, row: Mapping[str, Any]) -> str:
-        return name_among(row, (task.about for task in self.tasks.values()))
-
-
-def _statement(dataset: Dataset, options: ComparisonOptions) -> str:
-    limits = ", ".join(f"{name} {value:g}" for name, value in options.common.items())
-    used = ", ".join(f"{name} {version}" for name, version in versions().items())
-    return f"{options.problem.statement(dataset)}. For all methods: {limits}. Versions: {used}."

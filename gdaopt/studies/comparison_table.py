@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gdaopt.result import Result
 from gdaopt.status import ENDS, FAILURES
-from gdaopt.support.text import latex_page, latex_table, markdown_table, percent
+from gdaopt.support.text import format_cell, latex_page, latex_table, markdown_table, percent
 from gdaopt.support.text import markdown as markdown_text
 from gdaopt.trace import relative_gap
 
@@ -74,13 +74,13 @@ def spec_of(row: Row) -> str:
 
 
 def spec_among(row: Row, rows: Iterable[Row]) -> str:
-    """Return a row's method, with its options where other rows of the method differ in them."""
+    """Return a row's method, with its options if other rows of the method differ in them."""
     options = {other["options"] for other in rows if other["method"] == row["method"]}
     return str(spec_of(row) if options - {row["options"]} else row["method"])
 
 
 def name_among(row: Row, rows: Iterable[Row]) -> str:
-    """Return a row's method, with its options and its solver where other rows differ in them."""
+    """Return a row's method, with its options and its solver if other rows differ in them."""
     same = [row, *(other for other in rows if other["method"] == row["method"])]
     solvers = {other["solver"] for other in same if other["options"] == row["options"]}
     name = spec_among(row, same)
@@ -91,12 +91,8 @@ _NEAR = 1e-3  # above the optimum: less of it counts as reached
 _SOLVERS = {"analytic": "closed form"}
 
 
-def _as(form: str, name: str, scale: float = 1.0) -> Callable[[Row], str]:
-    def write(row: Row) -> str:
-        value = row.get(name)
-        return "" if value is None else format(value / scale if scale != 1 else value, form)
-
-    return write
+def _as(form: str, name: str, scale: float = 1) -> Callable[[Row], str]:
+    return lambda row: format_cell(f"{{:{form}}}", row.get(name), scale)
 
 
 _COLUMNS: Mapping[str, Callable[[Row], str]] = {
@@ -116,7 +112,7 @@ _COLUMNS: Mapping[str, Callable[[Row], str]] = {
     "oracle calls": _as("d", "oracle_calls"),
     "eigen-decompositions": _as("d", "eigen_decompositions"),
     "repair distance": _as(".1e", "repair_distance"),
-    "MB": _as(".0f", "peak_memory", 1e6),
+    "MB": _as(".0f", "peak_memory", 1e-6),
     "status": lambda row: str(row["status"]),
 }
 _WORDS = ("class", "method", "solver", "status")  # columns of text; all others hold numbers

@@ -29,44 +29,6 @@ Edge = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking:
-    """Features, or edges, by their share of the metric, the largest first."""
-
-    names: tuple[str, ...]
-    shares: FloatArray
-    ranges: tuple[FloatArray, FloatArray] | None = None  # least and largest share over the folds
-
-    @classmethod
-    def of(
-        cls,
-        names: Sequence[str],
-        shares: FloatArray,
-        of_folds: Sequence[FloatArray] | None,
-    ) -> Ranking:
-        """Return a ranking from shares in any order, and those of each fold."""
-        order = np.argsort(-np.abs(shares), kind="stable")
-        ranges = None
-        if of_folds:
-            ranges = np.min(of_folds, axis=0)[order], np.max(of_folds, axis=0)[order]
-        return cls(tuple(names[place] for place in order), shares[order], ranges)
-
-    def lines(self, most: int) -> list[tuple[str, str, str]]:
-        """Return the first ones as texts: name, share and range."""
-        ranges = [""] * len(self.names)
-        if self.ranges is not None:
-            ranges = [f"{low:.3f} to {high:.3f}" for low, high in zip(*self.ranges, strict=True)]
-        lines = zip(self.names, (f"{share:.3f}" for share in self.shares), ranges, strict=True)
-        return list(lines)[:most]
-
-    def to_table(self, what: str) -> pd.DataFrame:
-        """Return the ranking as a table, with a column of names that says what is ranked."""
-        table = pd.DataFrame({what: self.names, "share": self.shares})
-        if self.ranges is not None:
-            table["least in folds"], table["most in folds"] = self.ranges
-        return table
-
-
-@dataclass(frozen=True, eq=False)
 class Importance:
     """The importance of features, and of edges, of one metric or several.
 
@@ -95,25 +57,27 @@ class Importance:
         """Return the importance with what folds found."""
         return replace(self, folds=tuple(rows))
 
-    @property
-    def of_features(self) -> Ranking:
-        """All features."""
-        folds = [np.array(row["importances"]) for row in self.folds]
-        return Ranking.of(self.feature_names, self.shares, folds)
-
-    @property
-    def of_edges(self) -> Ranking:
-        """The strongest edges."""
-        names = [f"{self.feature_names[i]} – {self.feature_names[j]}" for i, j in self.edges]
-        folds = [np.array(row["edges"]) for row in self.folds]
-        return Ranking.of(names, self.edge_shares, folds)
-
     def tables(self) -> dict[str, pd.DataFrame]:
-        """Return both rankings as tables, by what they rank."""
-        return {
-            "features": self.of_features.to_table("feature"),
-            "edges": self.of_edges.to_table("edge"),
-        }
+        """Return rankings of all features and of the strongest edges, the largest share first.
+
+        The columns are the name, the share, and its least and most in the folds, if there are
+        some.
+        """
+        pairs = [f"{self.feature_names[i]} – {self.feature_names[j]}" for i, j in self.edges]
+        tables = {}
+        for what, names, shares, of_folds in (
+            ("feature", self.feature_names, self.shares, "importances"),
+            ("edge", pairs, self.edge_shares, "edges"),
+        ):
+            table = pd.DataFrame({what: list(names), "share": shares})
+            if self.folds:
+                folds = [row[of_folds] for row in self.folds]
+                table["least in folds"], table["most in folds"] = (
+                    end(folds, axis=0) for end in (np.min, np.max)
+                )
+            order = np.argsort(-np.abs(shares), kind="stable")
+            tables[f"{what}s"] = table.iloc[order].reset_index(drop=True)
+        return tables
 
 
 def share_edges(results: Sequence[Result]) -> dict[Edge, float]:
@@ -130,34 +94,34 @@ def share_edges(results: Sequence[Result]) -> dict[Edge, float]:
 
 def draw_importance(importance: Importance, title: str) -> Figure:
     """Draw the most important features, and edges, as bars with their range over folds."""
-    rankings = {"features": importance.of_features, "edges between features": importance.of_edges}
-    rows = max(min(len(ranking.names), _MOST_BARS) for ranking in rankings.values())
+    tables = importance.tables()
+    rows = max(min(len(table), _MOST_BARS) for table in tables.values())
     figure = new_figure(11, 1.6 + _ROW * rows)
     figure.suptitle(escape_text(title), parse_math=False)
-    panels = figure.subplots(1, 2)
-    for ax, (what, ranking) in zip(panels, rankings.items(), strict=True):
-        _draw_bars(ax, ranking)
-        shown = min(len(ranking.names), _MOST_BARS)
-        of = f" ({shown} of {len(ranking.names)})" if shown < len(ranking.names) else ""
-        ax.set_title(f"{what}{of}")
-        ax.set_xlabel("share of the trace")
+    features, edges = figure.subplots(1, 2)
     without = 1 / len(importance.feature_names)
-    panels[0].axvline(without, color=ink(MUTED), linestyle="--", zorder=3)
-    panels[0].set_xlabel(f"share of the trace (dashed: without learning, {without:.2g})")
+    for ax, table, what, label in (
+        (features, tables["features"], "features", f" (dashed: without learning, {without:.2g})"),
+        (edges, tables["edges"], "edges between features", ""),
+    ):
+        _draw_bars(ax, table.head(_MOST_BARS))
+        of = f" ({_MOST_BARS} of {len(table)})" if len(table) > _MOST_BARS else ""
+        ax.set_title(f"{what}{of}")
+        ax.set_xlabel(f"share of the trace{label}")
+    features.axvline(without, color=ink(MUTED), linestyle="--", zorder=3)
     return figure
 
 
-def _draw_bars(ax: Axes, ranking: Ranking) -> None:
-    names, shares = ranking.names[:_MOST_BARS], np.abs(ranking.shares[:_MOST_BARS])
-    places = np.arange(len(names))
+def _draw_bars(ax: Axes, table: pd.DataFrame) -> None:
+    places = np.arange(len(table))
+    names, shares, *ends = (table[name].to_numpy() for name in table)
     with drawing(ax):
-        ax.barh(places, shares, height=0.65, color="C0")
-        if ranking.ranges is not None and len(names):
-            low, high = (np.abs(ends[:_MOST_BARS]) for ends in ranking.ranges)
-            low, high = np.minimum(low, high), np.maximum(low, high)
+        ax.barh(places, np.abs(shares), height=0.65, color="C0")
+        if ends and len(table):
+            low, high = np.sort(np.abs(ends), axis=0)
             ax.hlines(places, low, high, color=ink(), linewidth=2, label="range over folds")
             ax.legend(loc="lower right", frameon=False)
         labels = [escape_text(short_label(name)) for name in names]
         ax.set_yticks(places, labels, parse_math=False)
-        ax.set_ylim(max(len(names), 1) - 0.5, -0.5)
+        ax.set_ylim(max(len(table), 1) - 0.5, -0.5)
         ax.set_xlim(left=0)

@@ -134,13 +134,15 @@ def _confusions(judgement: Judgement) -> dict[str, str]:
 def describe_importance(importance: Importance) -> Part:
     """Return the rankings of features and edges."""
     size = len(importance.feature_names)
-    has_folds = bool(importance.folds)
     tables = []
-    for what, ranking in (("feature", importance.of_features), ("edge", importance.of_edges)):
-        header = (what, "share", *(("in the folds",) if has_folds else ()))
-        rows = [line[: len(header)] for line in ranking.lines(_MOST_ROWS)]
-        if rows:
-            tables.append(Table(header, rows))
+    for table in importance.tables().values():
+        lines = [
+            (name, f"{share:.3f}", " to ".join(f"{end:.3f}" for end in ends))
+            for name, share, *ends in table.head(_MOST_ROWS).itertuples(index=False)
+        ]
+        header = (table.columns[0], "share", "in the folds")[: 3 if importance.folds else 2]
+        if lines:
+            tables.append(Table(header, [line[: len(header)] for line in lines]))
     sentence = (
         "Shares of the metric's trace, of features in units of their spread; without learning "
         f"each of {size} has {1 / size:.2g}"
@@ -206,7 +208,7 @@ def work(results: Collection[Result]) -> str:
 
 
 def advice(results: Collection[Result], method: str) -> str | None:
-    """Return how to reach the optimum where it may be far."""
+    """Return how to reach the optimum if it may be far."""
     far = any(
         _above(result.objective, result.lower_bound) > _LARGE and result.frank_wolfe_gap is None
         for result in results

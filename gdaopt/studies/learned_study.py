@@ -29,10 +29,9 @@ from gdaopt.studies.learned_report import Part, html_page
 from gdaopt.studies.learner_options import ALL_CLASSES, LearnerOptions, as_frame, labels_of
 from gdaopt.studies.measuring import NEIGHBORS, Judgement, judge_task, split_folds
 from gdaopt.studies.pictures import picture_names, write_pictures
-from gdaopt.studies.runner import Task, run_here
+from gdaopt.studies.runner import Study, Task, run_here
 from gdaopt.studies.saved_runs import make_runs, samples_file, write_samples
 from gdaopt.studies.study_directory import (
-    Study,
     StudyDirectory,
     file_digest,
     sole_writer,
@@ -68,7 +67,7 @@ _TRIED = 200  # samples with which it is tried whether a fit can begin
 def check_start(dataset: Dataset, options: LearnerOptions) -> None:
     """Raise the error that fits would raise at their start, before any is begun.
 
-    It is tried with fewer samples where there are many.
+    It is tried with fewer samples if there are many.
     """
     name = options.metric_names(dataset)[0]
     learner = options.make_base_learner().set_params(max_iterations=0)
@@ -108,7 +107,7 @@ def learn_task(
     }
 
 
-class Learning(Study):
+class Learning(Study[Importance]):
     """A directory with the metrics of a data set, learned in this process.
 
     It goes on with a run of the same data, options and versions. With `force` it begins anew: files
@@ -262,7 +261,7 @@ class Learning(Study):
 
 
 def _unchanged_files(path: Path) -> dict[str, str]:
-    """Return the files of an earlier report with their SHA-256, where they still have it."""
+    """Return the files of an earlier report with their SHA-256, if they still have it."""
     try:
         files = parse_json((path / NUMBERS).read_text(encoding="utf-8"))["files"].items()
     except (OSError, ValueError, LookupError, TypeError, AttributeError):

@@ -6,7 +6,6 @@ Each is the fit of a `gdaopt.MetricLearner`, or of a `gdaopt.MetricLearnerCV`, t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,17 +21,8 @@ from gdaopt.estimators.metric_learner import DEFAULT_OBJECTIVE
 from gdaopt.linalg.samples import is_sparse
 from gdaopt.methods import Method
 from gdaopt.methods.solve import make_method
-from gdaopt.objectives import OBJECTIVES
-from gdaopt.scaling import SCALES, TRACE_BOUNDS
-from gdaopt.sets import SETS, EdgeMask
-from gdaopt.studies.class_problems import (
-    check_takes_edges,
-    classes_against_rest,
-    draw_samples,
-    mask_text,
-    refuse_many_classes,
-)
-from gdaopt.support.validation import check_instance, check_name, integer, number, store_checked
+from gdaopt.studies.class_problems import ProblemChoice
+from gdaopt.support.validation import number, store_checked
 
 ALL_CLASSES = "all classes"
 """What the one metric for all classes is called, where others are named after their class."""
@@ -48,43 +38,21 @@ The tolerance is that of the method then.
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnerOptions:
-    """Options of ``gdaopt learn``, which explains them; None where nothing is asked for."""
+class LearnerOptions(ProblemChoice):
+    """Options of ``gdaopt learn``, which explains them; None if nothing is asked for."""
 
-    objective: str | None = None
-    metrics: str = "graph"
-    scale: str | None = None
-    trace_bound: str | float | None = None
-    min_eigenvalue: float | None = None
     method: str | None = None
     solver: str | None = None
     edge_floor: float | None = None
-    edges: Sequence[tuple[str, str]] | None = None
     tolerance: float | None = None
     time_limit: float | None = None
-    max_samples: int | None = None  # None: all
     search: bool = False
     one_against_rest: bool = False
-    positive: str | None = None
-    max_classes: int = 20
 
     def __post_init__(self) -> None:
-        if self.objective is not None:
-            check_name("objective", self.objective, OBJECTIVES)
-        check_name("kind of metrics", self.metrics, SETS)
-        if self.edges is not None:
-            check_takes_edges(self.metrics)
-        if self.scale is not None:
-            check_name("scale", self.scale, SCALES)
-        if isinstance(self.trace_bound, str):
-            check_name("trace bound (or a number):", self.trace_bound, TRACE_BOUNDS)
-        else:
-            store_checked(self, number, "trace_bound", above=0)
-        store_checked(self, number, "min_eigenvalue", "edge_floor", "tolerance", at_least=0)
+        super().__post_init__()
+        store_checked(self, number, "edge_floor", "tolerance", at_least=0)
         store_checked(self, number, "time_limit", above=0)
-        store_checked(self, integer, "max_samples", "max_classes", at_least=2)
-        if self.positive is not None:
-            check_instance("positive", self.positive, str)
         if self.search and (self.has_class_metrics or self.trace_bound is not None):
             other = "--trace-bound" if self.trace_bound is not None else "--one-against-rest"
             raise InvalidInputError(
@@ -119,10 +87,10 @@ class LearnerOptions:
         """
         classes = dataset.classes
         if self.has_class_metrics:
-            return classes_against_rest(dataset, self.positive, self.max_classes)
+            return self.classes(dataset)
         values = [float_or_nan(name) for name in classes]
         if all(math.isfinite(value) for value in values) and any(value % 1 for value in values):
-            refuse_many_classes(dataset, self.max_classes)
+            self._refuse_many_classes(dataset)
         if self.metrics == "signed" and len(classes) > 2:
             raise InvalidInputError(
                 f"--metrics signed follows the labels of two classes, and there are {len(classes)};"
@@ -169,24 +137,18 @@ class LearnerOptions:
 
     def draw(self, dataset: Dataset, most: int | None = None) -> Dataset:
         """Return the samples to learn from, in the proportions of the classes; always the same."""
-        limits = [limit for limit in (most, self.max_samples) if limit is not None]
-        rows = draw_samples(dataset, min(limits, default=None))
+        rows = self.samples(dataset, most)
         return replace(dataset, features=dataset.features[rows], labels=dataset.labels[rows])
 
     def record(self, dataset: Dataset) -> dict[str, Any]:
         """Return what is learned as plain values, equal for the same metrics alone."""
         base = self.make_base_learner()
         n_samples = len(dataset.labels)
-        edges = EdgeMask.of(self.edges, dataset.feature_names) if self.edges is not None else None
         return {
-            "dataset": dataset.name,
-            "data_sha256": dataset.sha256,
-            "features": list(dataset.feature_names),
+            **super().record(dataset),
             "classes": list(self.metric_names(dataset)),
             "objective": self.chosen_objective,
             "search": self.search,
-            "set": self.metrics,
-            **({} if edges is None else {"edges": mask_text(edges)}),
             **{name: getattr(base, name) for name in ("scale", "trace_bound", "min_eigenvalue")},
             **{name: getattr(base, name) for name in ("edge_floor", "method", "tolerance")},
             "solver": self.make_method().solver_name,

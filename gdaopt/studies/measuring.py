@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from scipy.sparse import csr_array, diags_array
 from sklearn.model_selection import StratifiedKFold
 
@@ -163,12 +164,9 @@ class Judgement:
     @cached_property
     def confusion(self) -> npt.NDArray[np.intp]:
         """How many samples of each class (rows) get which class (columns) under the metrics."""
-        counts = np.zeros((len(self.classes),) * 2, dtype=np.intp)
-        places = {name: place for place, name in enumerate(self.classes)}
-        for true, learned in zip(self.truth.tolist(), self.learned.tolist(), strict=True):
-            if true in places:
-                counts[places[true], places[learned]] += 1
-        return counts
+        counts = pd.crosstab(self.truth, self.learned)
+        names = list(self.classes)
+        return counts.reindex(index=names, columns=names, fill_value=0).to_numpy()
 
     def record(self) -> dict[str, Any]:
         """Return all of it as plain values."""

@@ -71,7 +71,7 @@ class SolverSpec(NamedOptions):
 
     @property
     def algorithm(self) -> str:
-        """The kind of its algorithm; ``"unknown"`` where its options may choose among several."""
+        """The kind of its algorithm; ``"unknown"`` if its options may choose among several."""
         algorithms = self.entry.algorithms
         return algorithms[0] if not self.options or len(algorithms) == 1 else "unknown"
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MOST_PANELS = 6
 """The runs that a file shows in panels of their own; `select_runs` chooses other runs."""
 
-_MOST_TOGETHER = 2  # runs of each problem, where several problems share their panels
+_MOST_TOGETHER = 2  # runs of each problem, if several problems share their panels
 _MOST_PROBLEMS = 7  # that share panels: with more, colours would be alike
 _MOST_SMALL = 28  # small panels, one for each problem
 _SMALL_COLUMNS = 4
@@ -58,7 +58,7 @@ class Run:
 
     @property
     def selection(self) -> str:
-        """What a title says where not all features are shown."""
+        """What a title says if not all features are shown."""
         size = self.result.n_features
         return "" if self.n_shown == size else f" ({self.n_shown} of {size} features)"
 

@@ -20,13 +20,15 @@ from dataclasses import dataclass, field
 from operator import methodcaller
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from gdaopt.errors import GdaoptError
 from gdaopt.studies.study_directory import StudyDirectory
 from gdaopt.studies.task_workers import TaskWorkers, cannot_run, gdaopt_version
 from gdaopt.support.files import write_atomically
 from gdaopt.support.processes import WorkerEndedError
+
+FoundT = TypeVar("FoundT")
 
 Progress = Callable[[str, int, int, Mapping[str, Any] | None], object]
 """A function that is called with a task's key, how many tasks are done, how many there are, and the
@@ -83,11 +85,40 @@ class Task:
         except PASSING:
             raise
         except Exception as error:
-            return {**self.about, "status": "failed", **_describe_error(error)}
+            row = {**self.about, "status": "failed", "message": str(error)}
+            if not isinstance(error, GdaoptError):
+                row["message"] = f"{type(error).__name__}: {error}"
+                row["traceback"] = "".join(traceback.format_exception(error))
+            return row
 
     def make_died_row(self, message: str) -> dict[str, Any]:
         """Return the row of a task that is to be tried again the next time: not for the disk."""
         return {**self.about, "status": "died", "message": message}
+
+
+class Study(Generic[FoundT]):
+    """What studies share: tasks by key, and the directory of their rows."""
+
+    tasks: dict[str, Task]
+    _directory: StudyDirectory
+
+    @property
+    def path(self) -> Path:
+        """The directory."""
+        return self._directory.path
+
+    @property
+    def done(self) -> list[str]:
+        """The keys of the tasks that are finished on disk."""
+        return list(self._directory.rows(self.tasks))
+
+    def label(self, key: str) -> str:
+        """Return what a task is called if it is one of many."""
+        raise NotImplementedError
+
+    def run(self, progress: Progress | None = None) -> FoundT:
+        """Run what is missing, write the files for people, and return what they tell."""
+        raise NotImplementedError
 
 
 def run_here(
@@ -135,7 +166,7 @@ def run_tasks(
         if progress is not None:
             progress(key, len(rows), len(tasks), row)
 
-    # Where the worker of a cluster dies, all the tasks that it was given are suspects.
+    # If the worker of a cluster dies, all the tasks that it was given are suspects.
     suspects: list[str] = []
     try:
         for keys, jobs, at_a_time in (
@@ -246,17 +277,10 @@ def _write_outcome(
 
 
 def _how_it_died(future: _Outcome) -> str | None:
-    """Return how the process ended that had a task; None where none did, but at the deadline."""
+    """Return how the process ended that had a task; None if none did, but at the deadline."""
     error = future.exception()
     if isinstance(error, WorkerEndedError) and not error.is_late:
         return str(error)
     # An error of Dask, by name: so it need not be imported.
     is_killed = type(error).__name__ == "KilledWorker"
     return "its process was killed, as happens when memory runs out" if is_killed else None
-
-
-def _describe_error(error: Exception) -> dict[str, str]:
-    if isinstance(error, GdaoptError):
-        return {"message": str(error)}
-    shown = "".join(traceback.format_exception(error))
-    return {"message": f"{type(error).__name__}: {error}", "traceback": shown}

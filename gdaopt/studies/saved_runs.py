@@ -89,7 +89,7 @@ def make_runs(
     """Return the runs of a study from its options, rows and results.
 
     Those of learn are named after their class, those of compare after their method, and solver
-    where several differ in it alone.
+    if several differ in it alone.
     """
     read = list(read)
     rows = [row for row, _ in read]

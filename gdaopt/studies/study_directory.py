@@ -43,7 +43,7 @@ _PATIENCE = 1.0  # seconds: some hold a directory for the time of a look only
 
 @contextmanager
 def sole_writer(path: str | os.PathLike[str], option: str = "--out") -> Iterator[None]:
-    """Hold a directory, made where it is missing, and remove what killed processes left there."""
+    """Hold a directory, made if it is missing, and remove what killed processes left there."""
     with cli_extra("a study"):
         from filelock import FileLock, Timeout
 
@@ -61,7 +61,7 @@ def sole_writer(path: str | os.PathLike[str], option: str = "--out") -> Iterator
         raise _cannot_write(folder, error, option) from error
     try:
         try:
-            write_text(folder / _HOLDER, json.dumps(_this_process(), ensure_ascii=True))
+            write_text(folder / _HOLDER, json.dumps(_describe_this_process()))
             remove_abandoned(folder)
         except OSError as error:
             raise _cannot_write(folder, error, option) from error
@@ -89,23 +89,19 @@ def _cannot_write(folder: Path, error: OSError, option: str) -> InvalidInputErro
     )
 
 
-def _this_process() -> dict[str, Any]:
+def _describe_this_process() -> str:
     name, *arguments = sys.argv or [""]
-    return {
-        "pid": os.getpid(),
-        "host": socket.gethostname(),
-        "command": shlex.join([Path(name).name, *arguments]),
-        "since": datetime.now().astimezone().isoformat(" ", "seconds"),
-    }
+    command = shlex.join([Path(name).name, *arguments])
+    since = datetime.now().astimezone().isoformat(" ", "seconds")
+    return f"process {os.getpid()} on {socket.gethostname()} (since {since}: {command!r})"
 
 
 def _holder(folder: Path) -> str:
     try:
         told = parse_json((folder / _HOLDER).read_text(encoding="utf-8"))
-        pid, host, command, since = (told[key] for key in ("pid", "host", "command", "since"))
-    except (OSError, ValueError, LookupError, TypeError):
-        return "another process"
-    return f"process {pid} on {host} (since {since}: {command!r})"
+    except (OSError, ValueError):
+        told = None
+    return told if isinstance(told, str) else "another process"
 
 
 RECORD = "study.json"  # in which a study says what it was begun with
@@ -156,13 +152,12 @@ class StudyDirectory:
                     if read_entry(self.path, file) is not None:
                         file.unlink()
             if replace or not is_study:
-                self._write_record()
+                record = {"format": _FORMAT, "options": self.options}
+                write_text(self.path / RECORD, json.dumps(record, indent=2, ensure_ascii=False))
             try:
                 self.tasks.mkdir(exist_ok=True)
             except OSError as error:
-                raise InvalidInputError(
-                    f"cannot write to {self.tasks}: {error.strerror}; choose another --out"
-                ) from error
+                raise _cannot_write(self.tasks, error, "--out") from error
 
     def stem(self, key: str) -> Path:
         """Return the path of a task's row without its ending."""
@@ -195,10 +190,6 @@ class StudyDirectory:
         for folder in (self.path, self.tasks):
             remove_abandoned(folder)
 
-    def _write_record(self) -> None:
-        record = {"format": _FORMAT, "options": self.options}
-        write_text(self.path / RECORD, json.dumps(record, indent=2, ensure_ascii=False))
-
     def _check_record(self, replace: bool) -> None:
         old = read_options(self.path)
         if replace and old.get("study") == self.options["study"]:
@@ -213,23 +204,6 @@ class StudyDirectory:
                 f"{self.path} holds a study of other options: {'; '.join(differences)}; "
                 f"{self._remedy}, or the options there to go on with it"
             )
-
-
-class Study:
-    """What studies share: tasks by key, and the directory of their rows."""
-
-    tasks: dict[str, Any]
-    _directory: StudyDirectory
-
-    @property
-    def path(self) -> Path:
-        """The directory."""
-        return self._directory.path
-
-    @property
-    def done(self) -> list[str]:
-        """The keys of the tasks that are finished on disk."""
-        return list(self._directory.rows(self.tasks))
 
 
 def write_frame(path: Path, frame: pd.DataFrame) -> None:
@@ -265,7 +239,7 @@ def read_study(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def read_entry(path: Path, file: Path) -> dict[str, Any] | None:
-    """Return what a study in `path` has written for a task; None where a file is not whole."""
+    """Return what a study in `path` has written for a task; None if a file is not whole."""
     try:
         entry: dict[str, Any] = parse_json(file.read_text(encoding="utf-8"))
         row, files = entry["row"], entry["files"]
@@ -277,7 +251,7 @@ def read_entry(path: Path, file: Path) -> dict[str, Any] | None:
 
 
 def file_digest(file: Path) -> str | None:
-    """Return the SHA-256 of a file; None where there is none, and for a link."""
+    """Return the SHA-256 of a file; None if there is none, and for a link."""
     try:
         if file.is_symlink() or not file.is_file():
             return None
@@ -305,7 +279,7 @@ def versions() -> dict[str, str]:
 
 
 def machine() -> str:
-    """Return the processor that times depend on: its name, where it is known, and its cores."""
+    """Return the processor that times depend on: its name, if it is known, and its cores."""
     name = platform.processor() or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

@@ -30,7 +30,7 @@ ONE_THREAD = dict.fromkeys(
 class TaskWorkers:
     """Where tasks are computed: by `jobs` processes, or, with a scheduler, by those of its cluster.
 
-    A process computes one task after the other, and is killed where one takes longer than the
+    A process computes one task after the other, and is killed if one takes longer than the
     `deadline`. Products of matrices take one thread there, as on a cluster, unless `threaded`.
     Workers of Dask need the same gdaopt, the modules of the tasks on their ``PYTHONPATH``, and a
     thread each.

@@ -37,11 +37,12 @@ class Deadline:
 
         None is no limit of its own.
         """
-        around = _limit()
+        deadline, is_completing = _current.get()
+        around = None if is_completing else deadline
         if time_limit is None:
             return around
-        own = cls(time.perf_counter() + time_limit, time_limit)
-        return own if around is None or own.at < around.at else around
+        deadline = cls(time.perf_counter() + time_limit, time_limit)
+        return deadline if around is None or deadline.at < around.at else around
 
     @property
     def left(self) -> float:
@@ -53,11 +54,6 @@ class Deadline:
 _current: ContextVar[tuple[Deadline | None, bool]] = ContextVar(
     "gdaopt_deadline", default=(None, False)
 )
-
-
-def _limit() -> Deadline | None:
-    deadline, is_completing = _current.get()
-    return None if is_completing else deadline
 
 
 @contextmanager

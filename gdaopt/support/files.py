@@ -27,7 +27,7 @@ _TEMPORARY = re.compile(r"\..+\.(?P<pid>[0-9]{1,10})-[0-9a-f]{8}\.tmp")
 def write_atomically(path: str | os.PathLike[str], write: Callable[[IO[bytes]], object]) -> Path:
     """Write a file under a temporary name in the same directory, then rename it.
 
-    Where that fails, it is an `UnwritableError`, and no temporary file remains.
+    If that fails, it is an `UnwritableError`, and no temporary file remains.
     """
     path = as_path("path", path)
     temporary = _temporary(path)
@@ -66,7 +66,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
 
 
 def npz_path(path: str | os.PathLike[str]) -> Path:
-    """Return the path of an npz file, whose ending is added where it is missing."""
+    """Return the path of an npz file, whose ending is added if it is missing."""
     path = as_path("path", path)
     return path if path.suffix == ".npz" else path.parent / f"{path.name}.npz"
 

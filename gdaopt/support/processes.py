@@ -82,7 +82,7 @@ class WorkerProcess:
         content = pickle.dumps((function, arguments))
         late = Event()
         try:
-            with self._killed_after(time_limit, late):
+            with self._killing_after(time_limit, late):
                 answer = self._exchange(content)
         except _BROKEN:
             how = f"killed after {time_limit:.4g} s" if late.is_set() else self._how_it_died()
@@ -98,8 +98,8 @@ class WorkerProcess:
         return result
 
     @contextmanager
-    def _killed_after(self, seconds: float | None, late: Event) -> Iterator[None]:
-        """Kill the process where a block takes longer, in which reading from it then ends."""
+    def _killing_after(self, seconds: float | None, late: Event) -> Iterator[None]:
+        """Kill the process if a block takes longer, in which reading from it then ends."""
         if seconds is None:
             yield
             return
@@ -239,7 +239,7 @@ def serve() -> None:
 
 
 def _answer(content: bytes) -> bytes:
-    """Return the pickled result of a call, or its error: as RuntimeError where it has to be."""
+    """Return the pickled result of a call, or its error: as RuntimeError if it has to be."""
     try:
         function, arguments = pickle.loads(content)
         return pickle.dumps((True, function(*arguments)))

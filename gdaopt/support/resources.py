@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
 Part = TypeVar("Part")
-Found = TypeVar("Found")
+Outcome = TypeVar("Outcome")
 _CGROUP = Path("/sys/fs/cgroup")
 _KEPT = 31 * 2**20  # bytes; glibc ignores arrays of 32 MiB and more
 
@@ -49,8 +49,8 @@ def _controller() -> ThreadpoolController:
 
 @cache
 def _n_threads() -> int:
-    found = [pool["num_threads"] for pool in _controller().select(user_api="blas").info()]
-    return max(found, default=1)
+    pools = _controller().select(user_api="blas").info()
+    return max((pool["num_threads"] for pool in pools), default=1)
 
 
 @contextmanager
@@ -72,7 +72,7 @@ def single_threaded() -> Iterator[None]:
                 _Limit.set_by_first.restore_original_limits()
 
 
-def mapped(function: Callable[[Part], Found], parts: Sequence[Part]) -> list[Found]:
+def mapped(function: Callable[[Part], Outcome], parts: Sequence[Part]) -> list[Outcome]:
     """Return the function of each part, in their order; the deadline holds in the threads, too."""
     n_threads = min(_n_threads(), len(parts))
     if n_threads <= 1:

@@ -43,7 +43,7 @@ _NUMBER = re.compile(
 
 
 def shortened(value: object) -> str:
-    """Return the representation of a value for a message: one line, cut where it is long."""
+    """Return the representation of a value for a message: one line, cut if it is long."""
     try:
         text = plain(re.sub(r"\s*\n\s*", " ", repr(value)))  # NumPy's arrays have several lines
     except Exception:  # whole numbers of over 4,300 digits, and objects that fail
@@ -52,7 +52,7 @@ def shortened(value: object) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """Return what an error says, or its type where it says nothing: one line of a message."""
+    """Return what an error says, or its type if it says nothing: one line of a message."""
     return cut(plain(" ".join(str(error).split())), _LONGEST_LINE) or type(error).__name__
 
 
@@ -88,6 +88,11 @@ def number_text(value: float | str | None) -> str:
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def format_cell(form: str, value: float | None, scale: float = 1) -> str:
+    """Return a number for a cell in a form such as ``"{:.3g} %"``, nothing for None and NaN."""
+    return "" if value is None or math.isnan(value) else form.format(scale * value)
 
 
 def percent(share: float) -> str:

@@ -146,7 +146,7 @@ def check_finite(name: str, array: FloatArray) -> None:
 
 
 def as_symmetric(name: str, value: Any, size: int | None = None) -> FloatArray:
-    """Return a value as a symmetric float64 matrix, without a copy where it is one already."""
+    """Return a value as a symmetric float64 matrix, without a copy if it is one already."""
     matrix: FloatArray = value
     if not _is_exactly_symmetric(value):
         checked = symmetric_matrix(name, value)
@@ -176,7 +176,7 @@ def _is_exactly_symmetric(value: Any) -> bool:
 
 
 def as_vector(name: str, value: Any, size: int | None = None) -> FloatArray:
-    """Return a value as a float64 vector, of a given length, without a copy where it is one."""
+    """Return a value as a float64 vector, of a given length, without a copy if it is one."""
     array: FloatArray = value
     if (
         type(value) is not np.ndarray

@@ -18,7 +18,7 @@ from gdaopt.bench.pictures import PICTURES
 from gdaopt.bench.sequences import KINDS, BenchOptions, ProgramSequence, record_task, starts_of
 from gdaopt.bench.study import Bench, replay_task, run_task
 from gdaopt.bench.table import (
-    counted,
+    leave_out_firsts,
     markdown,
     programs_frame,
     runs_frame,
@@ -210,7 +210,7 @@ def test_beyond_the_budget(recorded: Recorded, tmp_path: Path) -> None:
     rows["b"] = {**rows["a"], "solver": "analytic", "start": "re-solve"}
     lines = {key: tmp_path / f"{key}.parquet" for key in rows}
     frame = programs_frame(rows, lines, {"iris": row}, 10.0)
-    late, whole = (counted(own) for _, own in frame.groupby("start"))
+    late, whole = (leave_out_firsts(own) for _, own in frame.groupby("start"))
     assert list(late["index"]) == list(whole["index"]) != list(range(len(row["kinds"])))
 
 

@@ -92,6 +92,11 @@ GERMAN_VALUES = [
     [8.75, 0, 1.91, 5, 1, 0],
 ]
 GERMAN_LABELS = ["gut", "gut", "schlecht", "gut"]
+CUSTOMERS = ["Kundennr.", "Größe", "Gewicht", "Alter", "Gruppe"]
+SURVEY = """\
+StartDate,ResponseId,Q1,Q2_1,Q2_2,Q3
+Start,Response ID,Sure?,Age,Hours,Which?
+"""
 TOWNS = [f"{k},town {k % 25},{'xy'[k % 2]}\n" for k in range(50, 110)]
 
 FILES = {
@@ -142,6 +147,19 @@ FILES = {
             [["a", "b", "day", "kind"], *([*row[:2], date(2020, 1, 2), row[2]] for row in ROWS[1:])]
         ),
         refusal="column 'day' holds dates or times",
+        ending="xlsx",
+    ),
+    "German workbook with numbers as texts beside true ones": File(
+        workbook(
+            [
+                CUSTOMERS,
+                *([10_001 + k, f"1,{60 + k}", f"{k},5 kg", 30 + k, "AB"[k // 4]] for k in range(8)),
+            ]
+        ),
+        CUSTOMERS[1:-1],
+        [[float(f"1.{60 + k}"), k + 0.5, 30 + k] for k in range(8)],
+        ["A"] * 4 + ["B"] * 4,
+        "--keep Kundennr. takes it",
         ending="xlsx",
     ),
     "Parquet": File(parquet(pd.DataFrame(ROWS[1:], columns=ROWS[0])), ending="parquet"),
@@ -205,6 +223,18 @@ FILES = {
         ("Q1", "Q2"),
         [[34, 1], [27, 0], [51, 1]],
         note="which are taken for one",
+    ),
+    "survey tool with codes above questions and a time stamp": File(
+        SURVEY
+        + "".join(
+            f"2024-03-0{k + 1} 10:00,R_{k}x,{('Yes', 'No')[k % 2]},{30 + k},{k}.5,{'ab'[k % 2]}\n"
+            for k in range(6)
+        ),
+        ("Q1", "Q2_1", "Q2_2"),
+        [[1 - k % 2, 30 + k, k + 0.5] for k in range(6)],
+        ["a", "b"] * 3,
+        "--keep ResponseId takes it",
+        "column 'StartDate' holds dates or times",
     ),
     "sensors with units below the names": File(
         "t,v,state\ns,m/s,\n0.5,1.25,on\n1.5,1.5,off\n3.5,1.75,on\n",
@@ -352,53 +382,6 @@ def _check_that_it_is_read_again(path: Path, data: Dataset) -> None:
     assert new.labels[is_labelled].tolist() == data.labels.tolist()
 
 
-def export(path: Path, rows: list[list[Any]]) -> Path:
-    """Write a workbook, and return its path."""
-    book = openpyxl.Workbook()
-    for row in rows:
-        book.active.append(row)
-    book.save(path)
-    return path
-
-
-def test_a_german_workbook_keeps_all_six_features(tmp_path: Path) -> None:
-    """Numbers as texts with decimal commas and units, beside true ones, as people export them."""
-    heads = ["Kundennr.", "Größe", "Gewicht", "Umsatz", "Anteil", "Raucher", "Alter", "Gruppe"]
-    rows = [
-        [
-            *(10_001 + k, f"1,{60 + k}", f"{70 + k},5 kg", f"{1 + k}.825,5{k % 3} €", f"{k},5 %"),
-            *(("ja", "nein")[k % 2], 30 + k, ("A", "B")[k // 4]),
-        ]
-        for k in range(8)
-    ]
-    data = read_table(export(tmp_path / "Kunden.xlsx", [heads, *rows]))
-    assert data.feature_names == ("Größe", "Gewicht", "Umsatz", "Anteil", "Raucher", "Alter")
-    np.testing.assert_array_equal(data.features[1], [1.61, 71.5, 2825.51, 1.5, 0, 31])
-    assert data.labels.tolist() == ["A"] * 4 + ["B"] * 4
-    assert data.schema is not None
-    assert data.schema.ids == ("Kundennr.",)
-
-
-def test_an_export_of_a_survey_tool(tmp_path: Path) -> None:
-    """Codes above the questions, answers of few texts, a time stamp that has to be dropped."""
-    lines = [
-        "StartDate,ResponseId,Q1,Q2_1,Q2_2,Q3",
-        "Start,Response ID,Sure?,Age,Hours,Which?",
-    ]
-    lines += [
-        f"2024-03-0{k + 1} 10:0{k}:00,R_{k}x,{('Yes', 'No')[k % 2]},{30 + k},{k}.5,{'ab'[k % 2]}"
-        for k in range(6)
-    ]
-    path = tmp_path / "survey.csv"
-    path.write_text("\n".join(lines))
-    with pytest.raises(InvalidInputError, match="holds dates or times") as caught:
-        read_table(path)
-    data = read_table(path, **remedied(str(caught.value)))
-    assert data.feature_names == ("Q1", "Q2_1", "Q2_2")
-    assert data.schema is not None
-    assert data.schema.ids == ("ResponseId",)
-
-
 @pytest.mark.parametrize("ending", ["csv.gz", "zip", "xlsx"])
 def test_what_unpacks_to_too_much_is_refused(
     ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -411,7 +394,7 @@ def test_what_unpacks_to_too_much_is_refused(
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("t.csv", text)
     else:
-        export(path, [["a", "b"], *([1, "x"], [2, "y"])])
+        path.write_bytes(workbook([["a", "b"], [1, "x"], [2, "y"]])())
     assert len(read_table(path).labels) in (2, 4000)
     monkeypatch.setattr("gdaopt.support.files._ALWAYS", 1000)
     monkeypatch.setattr("gdaopt.support.files._TIMES", 1)

@@ -61,6 +61,21 @@ def test_solutions_are_folded_and_assert(script: Path) -> None:
         assert "assert " in cell.source, cell.source.splitlines()[0]
 
 
+def test_notebooks_need_what_the_page_for_teachers_says() -> None:
+    """Notebooks 4 and 5 stand alone."""
+    needs_the_first = {
+        script.stem[0]
+        for script in SCRIPTS
+        if re.search(r"You need (the first notebook|notebook 1)", script.read_text("utf-8"))
+    }
+    page = (run_notebooks.FOLDER.parents[1] / "docs" / "notebooks.md").read_text("utf-8")
+    need, alone = re.findall(
+        r"Notebooks ([\d, and]+) need\s+the\s+first one; ([\d, and]+) need", page
+    )[0]
+    assert set(re.findall(r"\d", need)) == needs_the_first
+    assert set(re.findall(r"\d", alone)) == {"4", "5"} == {*"234567"} - needs_the_first
+
+
 @each_script
 def test_students_get_hints_and_no_solutions(script: Path) -> None:
     cells = run_notebooks.for_students(script).cells

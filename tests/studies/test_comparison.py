@@ -31,7 +31,7 @@ def problem(**options: Any) -> gda.MetricProblem:
 def test_colours_are_signs_of_correlations() -> None:
     data = load("wine")
     for name in data.classes:
-        feasible_set = ProblemOptions(set="signed").problem(data, name).feasible_set
+        feasible_set = ProblemOptions(metrics="signed").problem(data, name).feasible_set
         assert isinstance(feasible_set, gda.SignedGraphMetrics)
         signal = data.signal(name)
         correlations = [np.corrcoef(x, signal)[0, 1] for x in data.features.T]
@@ -68,11 +68,12 @@ def test_problems_with_linear_constraints(tmp_path: Path) -> None:
     """A lambda is sent to the processes as rows; another one is another comparison."""
 
     def compare(methods: list[str], bound: float) -> list[dict[str, Any]]:
-        options = ProblemOptions(
-            positive="setosa", constraints=lambda M: [M[0, 1] == 0, M[0, 0] <= bound]
+        options = ComparisonOptions(
+            positive="setosa",
+            constraints=lambda M: [M[0, 1] == 0, M[0, 0] <= bound],
+            methods=methods,
         )
-        chosen = ComparisonOptions(problem=options, methods=methods)
-        return Comparison(tmp_path / "out", IRIS, chosen).run()
+        return Comparison(tmp_path / "out", IRIS, options).run()
 
     (row,) = compare(["joint:max_iterations=4"], 0.5)
     assert row["status"] == "iteration_limit"
@@ -113,7 +114,7 @@ def test_where_and_how_long_runs_are_computed() -> None:
 )
 def test_edges_that_count(name: str, method: str, tmp_path: Path) -> None:
     (pair,), _ = combinations([method], (), {})
-    row = solve_task(tmp_path / "a", IRIS, ProblemOptions(set=name), "virginica", pair.method)
+    row = solve_task(tmp_path / "a", IRIS, ProblemOptions(metrics=name), "virginica", pair.method)
     weights = np.abs(gda.Result.load(tmp_path / "a.npz").metric[np.triu_indices(4, 1)])
     assert row["edges"] == (weights > 1e-9).sum()
     assert (row["edges"] == 0) == (name == "diagonal")
