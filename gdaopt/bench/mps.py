@@ -29,11 +29,11 @@ MPS_ENDING = re.compile(r"\.mps(\.gz)?$", re.IGNORECASE)
 """How the names of MPS files end."""
 
 _LONGEST = 300  # characters of HiGHS' words in a message
-_SMALLEST = 1e-12  # of coefficients: HiGHS takes no smaller value of its option
+_SMALLEST = 1e-12  # coefficient: HiGHS takes no smaller value of its option
 # HiGHS 1.16 says without a mark before it that bounds contradict each other.
 _COMPLAINT = re.compile(r"^(?:WARNING:|ERROR:|(?=.*inconsistent bounds))(.+)$", re.MULTILINE)
 _FIXED_FORMAT = "fixed format"  # in warnings that names have blanks; these alone are no complaints
-_FIELDS = ((1, 3), (4, 12), (14, 22), (24, 36), (39, 47), (49, 61))  # of lines in fixed format
+_FIELDS = ((1, 3), (4, 12), (14, 22), (24, 36), (39, 47), (49, 61))  # columns in fixed format
 _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([ed][+-]?\d+)?|inf(inity)?)", re.IGNORECASE)
 _WITHOUT_NUMBER = ("FR", "MI", "PL", "BV")  # types of bounds
 

@@ -137,7 +137,7 @@ def read_table(table: UciTable, text: str, where: str) -> FloatArray:
 DATA_VARIABLE = "GDAOPT_DATA"  # names a directory of the user with data files
 CACHE_VARIABLE = "GDAOPT_CACHE"  # names the directory for downloaded files
 TIMEOUT = 20.0  # seconds that a server may be silent
-MOST_BYTES = 2**24  # of a file, packed or not: some thirty times the largest text
+MOST_BYTES = 2**24  # in a file, packed or not: some thirty times the largest text
 
 # Held while a table is used for the first time: threads that need the same table download it once.
 _first_use = threading.Lock()

@@ -21,7 +21,7 @@ from gdaopt.studies.importance import Importance
 from gdaopt.studies.measuring import MOST_LEARNED, NEIGHBORS, Judgement
 from gdaopt.support.text import html_table, percent, plain
 
-_MOST_ROWS = 60  # of a ranking
+_MOST_ROWS = 60  # that a page shows of a ranking
 _ALIKE = 1e-6  # shares of features that differ by less are as without learning
 _LARGE = 1e-2
 """An objective that is above its bound by a larger share makes another method worth a word."""

@@ -164,7 +164,7 @@ def _small_multiples(parts: Sequence[Sequence[Run]], title: str) -> Figure:
             named, ax=ax, x="iterations", relative=True, problems=problems, legend=not one
         )
         ax.set(xlabel="", ylabel="")
-        ax.minorticks_off()  # of no use in a panel this small, and a third of the time to draw
+        ax.minorticks_off()  # useless in a panel this small, and a third of the time
         title = part[0].label if one else part[0].group
         _set_title(
             ax, short_label(title, _SHORT), fontsize="medium", pad=None if one else _SMALL_PAD

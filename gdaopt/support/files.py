@@ -113,7 +113,7 @@ def _unwritable(error: OSError, path: Path) -> UnwritableError:
 
 def _is_at_work(pid: int, file: Path) -> bool:
     try:
-        import psutil  # of the extra cli
+        import psutil  # the extra cli installs it
     except ImportError:
         return True  # for all that is known
     try:
@@ -152,7 +152,7 @@ def open_archive(file: IO[bytes]) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(file) as archive:
             yield archive
-    except Exception as error:  # of any kind: those of zipfile, zlib, struct, NumPy and the file
+    except Exception as error:  # any kind: those of zipfile, zlib, struct, NumPy and the file
         raise DamagedError(reason(error)) from error
 
 

@@ -18,7 +18,7 @@ from unicodedata import category
 import numpy as np
 
 _LONGEST = 60  # characters of a value that a message shows
-_LONGEST_LINE = 300  # of another error's message, and of a cell
+_LONGEST_LINE = 300  # another error's message, or a cell, is cut there
 _SPACE = "Zs"  # Unicode's category of spaces: Python calls all but one of them not printable
 _MARKDOWN = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|$~&#"})
 _LATEX = str.maketrans(

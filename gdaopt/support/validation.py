@@ -98,7 +98,7 @@ def refuse_masked(name: str, value: Any) -> None:
 
 def symmetric_matrix(name: str, value: Any, size: int | None = None) -> FloatArray:
     """Return a new symmetric matrix: the mean of triangles that differ by round-off."""
-    is_exact = _is_exactly_symmetric(value)  # of most, in each step, and found out quickly
+    is_exact = _is_exactly_symmetric(value)  # most are, in each step, and it is found out quickly
     matrix = value.copy() if is_exact else finite_array(name, value, ndim=2)
     if matrix.shape[0] != matrix.shape[1]:
         raise InvalidInputError(f"{name} must be square, got shape {matrix.shape}")
