@@ -32,7 +32,8 @@ multipliers are those of nodes."""
 def align_by_multipliers(programs: DiscPrograms) -> Iterator[Round]:
     """Let ``v = √μ`` for the multipliers μ of the last program, in a trust region around its v.
 
-    The region grows and shrinks by how much of what a program promises the lower bound has risen.
+    The value of a program is what the lower bound can rise to. The region grows if the bound rises
+    by more than half of that, and else shrinks.
     """
     v, spread = programs.first_alignment(), _SPREAD
     v = np.maximum(v, _LEAST * v.max())
@@ -48,16 +49,10 @@ def align_by_multipliers(programs: DiscPrograms) -> Iterator[Round]:
         roots = np.sqrt(step.multipliers)
         below = programs.bound_below(roots)
         yield step.point, below
-        if np.isfinite(best.value):
-            promised, gain = step.value - best.value, below.value - best.value
-        else:
-            promised, gain = 1.0, float(below.value > best.value)
-        if gain > 0.1 * promised:
+        is_near = below.value > (best.value + step.value) / 2
+        spread = min(spread**2, _WIDEST) if is_near else max(spread ** (1 / 3), _NARROWEST)
+        if below.value > best.value:
             v, best = roots, below
-        if gain > 0.75 * promised:
-            spread = min(spread**2, _WIDEST)
-        elif gain < 0.25 * promised:
-            spread = max(spread ** (1 / 3), _NARROWEST)
 
 
 def align_by_eigenvector(programs: DiscPrograms) -> Iterator[Round]:
@@ -79,8 +74,7 @@ def cut_by_tangents(programs: DiscPrograms) -> Iterator[Round]:
     """
     size, (first, second) = programs.matrix.n_nodes, programs.matrix.edges
     count = len(first)
-    is_mixed = programs.model.is_integer.any()  # its interior is not looked for
-    v = np.ones(size) if is_mixed else programs.first_alignment()
+    v = programs.first_alignment()
     every = np.arange(count)
     places = np.append(every, every)
     ratios = np.append(v[first] / v[second], np.ones(count))

@@ -168,20 +168,20 @@ class Model:
 
     def values(self, point: FloatArray) -> dict[int, FloatArray]:
         """Return the values of the user's variables at a point, by their ids."""
-        values, start = {}, 1
-        for variable in self.form.problem.variables():
-            part = point[start : start + variable.size]
-            values[variable.id] = part.reshape(variable.shape, order="F")
-            start += variable.size
-        return self.form.to_user(values)
+        variables = self.form.problem.variables()
+        parts = zip(variables, split(point[1:], variables), strict=True)
+        return self.form.to_user({variable.id: part for variable, part in parts})
 
     def assign_duals(self, row_duals: FloatArray) -> None:
         """Give the linear constraints their multipliers."""
-        start = 0
-        for constraint in self.linear:
-            part = row_duals[start : start + constraint.size]
-            constraint.save_dual_value(part.reshape(constraint.shape, order="F"))
-            start += constraint.size
+        for constraint, part in zip(self.linear, split(row_duals, self.linear), strict=True):
+            constraint.save_dual_value(part)
+
+
+def split(numbers: FloatArray, owners: list[Any]) -> list[FloatArray]:
+    """Return the numbers of each variable or constraint, in its shape."""
+    parts = np.split(numbers, np.cumsum([owner.size for owner in owners]))
+    return [part.reshape(each.shape, order="F") for part, each in zip(parts, owners, strict=False)]
 
 
 def widened(coefficients: csr_array, count: int) -> csr_array:
@@ -201,23 +201,18 @@ def read_model(problem: cp.Problem) -> Model:
     """
     check_instance("problem", problem, cp.Problem)
     kinds = cp.constraints
-    inequalities = [each for each in problem.constraints if isinstance(each, kinds.PSD)]
-    for part in [*problem.variables(), *(each.args[0] for each in inequalities)]:
-        name = shortened(str(part))[1:-1]
+    for part in (problem.objective, *problem.constraints):
+        if not part.is_dcp():
+            raise InvalidInputError(
+                f"{shortened(str(part))[1:-1]} is not convex by the rules of CVXPY; a matrix "
+                "inequality must be affine in the variables"
+            )
+    for part in (*problem.variables(), *(each for row in problem.constraints for each in row.args)):
         if part.is_complex():
             raise InvalidInputError(
-                f"{name} is complex; write the real and the imaginary parts as two variables, and "
-                "the matrix as a real one of twice the size"
+                f"{shortened(str(part))[1:-1]} is complex; write the real and the imaginary parts "
+                "as two variables, and the matrix as a real one of twice the size"
             )
-        if not part.is_affine():
-            raise InvalidInputError(
-                f"the matrix {name} is not affine; discs are for real matrices that are affine in "
-                "the variables"
-            )
-    if not problem.is_dcp():
-        raise InvalidInputError(
-            "CVXPY does not see that the problem is convex: problem.is_dcp() is False"
-        )
     form = ConeForm(problem)
     variables = form.problem.variables()
     # What is neither the user's nor an atom's is an attribute's, and has that variable alone.

@@ -95,7 +95,7 @@ def certify(
     Raises
     ------
     InvalidInputError
-        When an inequality is not exact, a variable has no value, or one must be a whole number.
+        When an inequality is not exact, or a variable has no value.
     InfeasibleProblemError
         When no point keeps the constraints.
 
@@ -114,16 +114,6 @@ def certify(
     names = ", ".join(str(each) for each in problem.variables() if each.value is None)
     if names:
         raise InvalidInputError(f"{names} has no value; solve the problem first, by any solver")
-    if model.is_integer.any():
-        raise InvalidInputError(
-            "the problem has whole numbers, which the bounds know nothing of; replace them by "
-            "variables with bounds"
-        )
-    if len(model.form.problem.variables()) > len(problem.variables()):
-        raise InvalidInputError(
-            "the objective or a constraint is not linear as it is written; write it in rows with "
-            "variables of your own, or take the bounds that method='discs' gives"
-        )
     return prove(programs, bounds_at(programs, np.append(1.0, model.form.from_user())))
 
 
@@ -172,12 +162,12 @@ def prove(
 def _feasible(programs: DiscPrograms, point: FloatArray) -> tuple[FloatArray, float]:
     """Return a point nearby that keeps all inequalities, and its value: infinity if none is found.
 
-    With whole numbers it is the optimum of a program of aligned discs where these are fixed.
+    With whole numbers it is the optimum of the discs that the first eigenvector aligns.
     """
     if not programs.model.is_integer.any():
         return programs.feasible_near(point)
     try:
-        above = programs.aligned(first_eigenvector(programs.switched(point))[0], whole=point)
+        above = programs.aligned(first_eigenvector(programs.switched(point))[0])
     except InfeasibleProblemError:
         return point, np.inf
     return above.point, above.value

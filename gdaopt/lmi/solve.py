@@ -101,10 +101,8 @@ def solve_by_discs(
         has_cones = solver is None or "SOC" in list_cones(find_solver(solver))
         by = "cones" if has_cones and not model.is_integer.any() else "tangents"
     check_name("by", by, ("cones", *SEQUENCES))
-    if strict:
-        for each in report.inequalities:
-            if not each.is_exact:
-                raise InvalidInputError(str(each))
+    if strict and not report.is_exact:
+        raise InvalidInputError(str(report))
     name = find_solver(solver or ("CLARABEL" if by == "cones" else "highspy"))
     start = time.perf_counter()
     try:
@@ -115,18 +113,11 @@ def solve_by_discs(
             proof = prove(programs, SEQUENCES[by](programs), tolerance, max_programs)
             status = cp.OPTIMAL if proof.gap <= tolerance else cp.OPTIMAL_INACCURATE
             model.assign_duals(proof.row_duals)
+            _hand_back_duals(report, proof)
     except InfeasibleProblemError as error:
         worst = model.form.sign * np.inf
         record_status(problem, cp.INFEASIBLE, worst, f"{NAME} by {by}", extra_stats=str(error))
         return worst
-    first = 0
-    for each in report.inequalities:
-        if each.is_exact and not each.is_free:
-            part = proof.vector[first : first + each.matrix.n_nodes]
-            signed = each.switching(each.matrix.entries @ proof.point) * part
-            each.matrix.inequality.save_dual_value(np.outer(signed, signed))
-            first += len(part)
-    model.form.hand_back_duals()
     for variable in problem.variables():
         variable.save_value(proof.values[variable.id])
     value = float(problem.objective.value)
@@ -168,6 +159,7 @@ def _solve_cones(
             squares.append(np.maximum(np.atleast_1d(cones[-1].dual_value), 0.0))
     d = np.sqrt(np.concatenate(squares))
     proof = Proof(model, report, -np.inf, np.inf, point, d, np.zeros(0), 1)
+    _hand_back_duals(report, proof)  # before other programs change those of the form
     # Without an interior, or where not all is linear and exact, there are no bounds.
     with suppress(InvalidInputError, InfeasibleProblemError, SolverFailedError):
         if not model.is_integer.any():
@@ -175,3 +167,15 @@ def _solve_cones(
             bounds = prove(programs, bounds_at(programs, point, d))
             proof = replace(proof, lower=bounds.lower, upper=bounds.upper)
     return str(program.status), proof
+
+
+def _hand_back_duals(report: Structure, proof: Proof) -> None:
+    """Give the user's constraints their multipliers, which are (Dd)(Dd)' of exact inequalities."""
+    first = 0
+    for each in report.inequalities:
+        if each.is_exact and not each.is_free:
+            part = proof.vector[first : first + each.matrix.n_nodes]
+            signed = each.switching(each.matrix.entries @ proof.point) * part
+            each.matrix.inequality.save_dual_value(np.outer(signed, signed))
+            first += len(part)
+    proof.model.form.hand_back_duals()

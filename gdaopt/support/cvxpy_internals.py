@@ -150,7 +150,14 @@ class ConeForm:
         flip = [FlipObjective()] if self.sign < 0 else []
         steps = [EvalParams(), *flip, Dcp2Cone(), CvxAttr2Constr(reduce_bounds=True)]
         self._user, self._chain = user, Chain(reductions=steps)
-        self.problem, self._inverse = self._chain.apply(user)
+        reduced, self._inverse = self._chain.apply(user)
+        # A variable without attributes is still the user's own, whose value a solve would change.
+        own = {
+            id(each): cp.Variable(each.shape, each.name(), each.id, **each.attributes)
+            for each in reduced.variables()
+        }
+        copies = [part.tree_copy(own) for part in (reduced.objective, *reduced.constraints)]
+        self.problem = cp.Problem(copies[0], copies[1:])
         constraints = {constraint.id: constraint for constraint in self.problem.constraints}
         self.partners: dict[int, Any] = self._invert({}, constraints).dual_vars
 
