@@ -13,14 +13,13 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array, hstack, vstack
 
-from gdaopt.errors import SolverFailedError
 from gdaopt.lmi.cones import incidence
 from gdaopt.lmi.programs import DiscPrograms, Optimum, first_eigenvector
 from gdaopt.support.validation import FloatArray
 
 _CUT = 1e-10  # relative to p + q: cones that are broken by less get no tangent
 _SPREAD = 7.5  # of the multipliers of the first program
-_WIDEST, _NARROWEST = 1e6, 1 + 1e-9
+_WIDEST, _NARROWEST = 1e4, 1 + 1e-9
 _LEAST = 1e-2  # relative to the largest entry: of the first vector of multipliers
 _SLOW = 1e-9  # relative: the first eigenvector does not make less progress later
 
@@ -39,13 +38,7 @@ def align_by_multipliers(programs: DiscPrograms) -> Iterator[Round]:
     v = np.maximum(v, _LEAST * v.max())
     best = programs.bound_below(v)
     while True:
-        try:
-            step = programs.aligned(v, spread)
-        except SolverFailedError:  # the wider, the harder is the program
-            spread = spread ** (1 / 3)
-            if spread < _NARROWEST:
-                raise
-            continue
+        step = programs.aligned(v, spread)
         roots = np.sqrt(step.multipliers)
         below = programs.bound_below(roots)
         yield step.point, below

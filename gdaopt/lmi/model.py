@@ -18,7 +18,7 @@ from scipy.sparse import coo_array, csr_array, eye_array, hstack, vstack
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.laplacian import labels_without_bridges
-from gdaopt.support.cvxpy_internals import AffineExpressions, ConeForm
+from gdaopt.support.cvxpy_internals import AffineExpressions, ConeForm, split
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance
 
@@ -128,13 +128,9 @@ class Model:
         Matrix inequalities are left out.
         """
         curved = [cp.vec(part, order="F") for cone in self.cones for part in cone.args]
-        both_ways = vstack(
-            [
-                self.rows[self.is_equality],
-                read_affine(curved, self.form.problem.variables()),
-                eye_array(len(self.is_integer), format="csr")[self.is_integer],
-            ]
-        )
+        cones = read_affine(curved, self.form.problem.variables())
+        whole = eye_array(len(self.is_integer), format="csr")[self.is_integer]
+        both_ways = vstack([self.rows[self.is_equality], cones, whole])
         harm = csr_array(vstack([self.cost, -self.rows, both_ways, -both_ways]))
         places = np.arange(len(self.is_integer))
         rises, falls = harm.indices[harm.data > 0], harm.indices[harm.data < 0]
@@ -166,22 +162,10 @@ class Model:
             np.minimum.at(upper, columns[numbers < 0], ends[numbers < 0])
         return lower[size:], upper[size:]
 
-    def values(self, point: FloatArray) -> dict[int, FloatArray]:
-        """Return the values of the user's variables at a point, by their ids."""
-        variables = self.form.problem.variables()
-        parts = zip(variables, split(point[1:], variables), strict=True)
-        return self.form.to_user({variable.id: part for variable, part in parts})
-
     def assign_duals(self, row_duals: FloatArray) -> None:
         """Give the linear constraints their multipliers."""
         for constraint, part in zip(self.linear, split(row_duals, self.linear), strict=True):
             constraint.save_dual_value(part)
-
-
-def split(numbers: FloatArray, owners: list[Any]) -> list[FloatArray]:
-    """Return the numbers of each variable or constraint, in its shape."""
-    parts = np.split(numbers, np.cumsum([owner.size for owner in owners]))
-    return [part.reshape(each.shape, order="F") for part, each in zip(parts, owners, strict=False)]
 
 
 def widened(coefficients: csr_array, count: int) -> csr_array:

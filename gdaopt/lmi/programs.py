@@ -6,6 +6,7 @@ See `docs/theory/lmi.md`, "Theorem: one vector, two linear programs".
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -111,34 +112,34 @@ class DiscPrograms:
 
         These are at most `spread` times as far apart as the squares of v. With infinity, the
         default, all left-ends have to be ≥ 0, which keeps the matrix inequalities: the value is an
-        upper bound. With 1 only ``v'DF(x)Dv ≥ 0`` is left: the value is a lower bound. Between them
-        the left-ends may fall short, at a price.
+        upper bound. Else the left-ends may fall short, at a price.
         """
-        size = self.matrix.n_nodes
-        v = np.maximum(v, _LEAST * v.max()) if v.any() else np.ones(size)
-        first, second = self.matrix.edges
-        ratios = v[second] / v[first]
-        radii = incidence(first, size, ratios) + incidence(second, size, 1 / ratios)
-        left_ends = csr_array(self.diagonal - radii @ self.magnitudes)
+        left_ends, squares = self._align(v)
         if spread == np.inf:
             return self.minimize(left_ends)
-        squares = v**2 / (v @ v)
-        form = csr_array(squares[None, :]) @ left_ends
-        if spread == 1:
-            optimum, of_nodes = self.minimize(form), np.zeros(size)
-        else:
-            price = csr_array((1 - spread) * squares[None, :])
-            short = [hstack([left_ends, eye_array(size)]), hstack([form, price])]
-            optimum = self.minimize(csr_array(vstack(short)))
-            of_nodes = optimum.multipliers[:-1]
-        return replace(optimum, multipliers=of_nodes + optimum.multipliers[-1] * squares)
+        short = hstack([left_ends, eye_array(len(v))])
+        form = hstack([squares @ left_ends, (1 - spread) * squares])
+        optimum = self.minimize(csr_array(vstack([short, form])))
+        of_nodes, of_form = optimum.multipliers[:-1], optimum.multipliers[-1]
+        return replace(optimum, multipliers=of_nodes + of_form * squares.toarray()[0])
 
     def bound_below(self, d: FloatArray) -> Optimum:
         """Return the optimum over all points with ``d'DF(x)Dd ≥ 0``; its value may be -∞."""
+        left_ends, squares = self._align(d)
         try:
-            return self.aligned(d, 1)
+            optimum = self.minimize(csr_array(squares @ left_ends))
         except (InfeasibleProblemError, SolverFailedError):
             return NO_BOUND
+        return replace(optimum, multipliers=optimum.multipliers * squares.toarray()[0])
+
+    def _align(self, v: FloatArray) -> tuple[csr_array, csr_array]:
+        """Return the coefficients of the left-ends that v aligns, and the row of its squares."""
+        v = np.maximum(v, _LEAST * v.max()) if v.any() else np.ones(len(v))
+        first, second = self.matrix.edges
+        ratios = v[second] / v[first]
+        radii = incidence(first, len(v), ratios) + incidence(second, len(v), 1 / ratios)
+        left_ends = csr_array(self.diagonal - radii @ self.magnitudes)
+        return left_ends, csr_array(v[None, :] ** 2 / (v @ v))
 
     def minimize(self, rows: csr_array) -> Optimum:
         """Minimise the objective where rows are ≥ 0; their last variables are new ones, all ≥ 0."""
@@ -205,6 +206,8 @@ class DiscPrograms:
         The point must keep the linear constraints. Newton's steps never go too far, because the
         least eigenvalue is concave; where they are short, one goes to where its chord is 0.
 
+        With whole numbers it is the optimum of the discs that the first eigenvector aligns.
+
         Returns
         -------
         point : ndarray
@@ -212,6 +215,11 @@ class DiscPrograms:
         value : float
             Its value; infinity if none is found, because the interior is empty.
         """
+        if self.model.is_integer.any():
+            with suppress(InfeasibleProblemError):
+                above = self.aligned(first_eigenvector(self.switched(point))[0])
+                return above.point, above.value
+            return point, np.inf
         v = None
         for _ in range(_MOST_STEPS):
             matrix = self.switched(point)

@@ -61,7 +61,7 @@ class Proof:
     @property
     def values(self) -> dict[int, FloatArray]:
         """The values of the problem's variables at the point, by their ``id``."""
-        return self.model.values(self.point)
+        return self.model.form.to_user(self.point[1:])
 
 
 def relative_gap(lower: float, upper: float) -> float:
@@ -142,7 +142,7 @@ def prove(
     """Return the best bounds of the rounds of a sequence, once these are near enough."""
     model, least, best = programs.model, np.inf, NO_BOUND
     for point, below in rounds:
-        feasible, value = _feasible(programs, point)
+        feasible, value = programs.feasible_near(point)
         if value < least:
             least, nearest = value, feasible
         if below.value > best.value:
@@ -157,17 +157,3 @@ def prove(
     bounds = (best.value, least) if model.form.sign > 0 else (-least, -best.value)
     vector, duals = np.sqrt(best.multipliers), best.row_duals
     return Proof(model, programs.structure, *bounds, nearest, vector, duals, programs.n_solved)
-
-
-def _feasible(programs: DiscPrograms, point: FloatArray) -> tuple[FloatArray, float]:
-    """Return a point nearby that keeps all inequalities, and its value: infinity if none is found.
-
-    With whole numbers it is the optimum of the discs that the first eigenvector aligns.
-    """
-    if not programs.model.is_integer.any():
-        return programs.feasible_near(point)
-    try:
-        above = programs.aligned(first_eigenvector(programs.switched(point))[0])
-    except InfeasibleProblemError:
-        return point, np.inf
-    return above.point, above.value

@@ -81,9 +81,8 @@ class Inequality:
                 "nonpositive="
             )
         if not len(signs):
-            return (
-                "its multiplier's graph has no cycle" if self.is_free else "its graph has no cycle"
-            )
+            graph = "multiplier's graph" if self.is_free else "graph"
+            return f"its {graph} has no cycle"
         of_what = " of its multiplier" if self.is_free else ""
         if (signs < 0).all():
             return f"no entry{of_what} in a cycle is positive"

@@ -59,6 +59,7 @@ __all__ = [
     "replace_params_with_consts",
     "set_label",
     "solver_interface",
+    "split",
     "squared_argument",
     "symmetric_part",
     "write_in_affine_atoms",
@@ -172,8 +173,15 @@ class ConeForm:
         truths, others = ([place for (place,) in kind] for kind in places)
         return truths, others
 
-    def to_user(self, values: Mapping[int, Any]) -> dict[int, Any]:
-        """Return the values of the user's variables from those of the form's, by their ids."""
+    def to_user(self, numbers: FloatArray) -> dict[int, Any]:
+        """Return the values of the user's variables by their ids, from those of the form's.
+
+        These stand one after the other, each column by column.
+        """
+        variables = self.problem.variables()
+        values = {
+            each.id: part for each, part in zip(variables, split(numbers, variables), strict=True)
+        }
         of_user: dict[int, Any] = self._invert(values, {}).primal_vars
         return of_user
 
@@ -189,10 +197,10 @@ class ConeForm:
 
         There must be no variables but the user's, and all must have values.
         """
-        sources = {}
+        sources = {variable.id: variable for variable in self._user.variables()}
         if self._inverse[-1]:
             reduced, users, _ = self._inverse[-1]
-            sources = {reduced[number].id: user for number, user in users.items()}
+            sources |= {reduced[number].id: user for number, user in users.items()}
         values = [np.zeros(0)]
         for variable in self.problem.variables():
             user = sources.get(variable.id, variable)
@@ -202,6 +210,12 @@ class ConeForm:
             part = value[user.sparse_idx] if is_sparse else lower_value(user, value)
             values.append(np.ravel(part, order="F"))
         return np.concatenate(values)
+
+
+def split(numbers: FloatArray, owners: Sequence[Any]) -> list[FloatArray]:
+    """Return the numbers of each variable or constraint, in its shape."""
+    parts = np.split(numbers, np.cumsum([owner.size for owner in owners]))
+    return [part.reshape(each.shape, order="F") for part, each in zip(parts, owners, strict=False)]
 
 
 def list_terms(expression: cp.Expression, factor: float = 1.0) -> list[tuple[float, cp.Expression]]:
