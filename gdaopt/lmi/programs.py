@@ -175,13 +175,12 @@ class DiscPrograms:
 
     def _solve_whole(self, arrays: LinearArrays) -> FloatArray:
         """Return the optimum of a program with whole numbers, by a solver that CVXPY calls."""
-        compiled = CompiledProblem(arrays)
-        compiled.assign(arrays)
         index = np.flatnonzero(self.model.is_integer) - 1
-        is_whole = compiled.x[index] == cp.Variable(len(index), integer=True)
-        program = cp.Problem(compiled.problem.objective, [*compiled.problem.constraints, is_whole])
+        whole = cp.Variable(len(index), integer=True)
+        compiled = CompiledProblem(replace(arrays, cones=lambda x: [x[index] == whole]))
+        compiled.assign(arrays)
         solver = "HIGHS" if self._solver == "highspy" else self._solver
-        solve_program(program, solver, solver_opts=self._options)
+        solve_program(compiled.problem, solver, solver_opts=self._options)
         return np.asarray(compiled.x.value, dtype=np.float64)
 
     # --- Points -------------------------------------------------------------------------------
@@ -251,7 +250,7 @@ class DiscPrograms:
             When that eigenvalue is negative for all x; the message has a vector that proves it.
         """
         model, least = self.model, cp.Variable()
-        diagonal, entries = self.matrix.at(model.point)
+        diagonal, entries = self.matrix.at(model.form.point)
         cones = edge_cones(diagonal - least, self.matrix.edges, entries)
         program = cp.Problem(cp.Maximize(least), [least <= 1, *model.linear, *cones])
         solve_program(program, "CLARABEL", gap=_GAP, name="search for an interior point")
@@ -261,7 +260,7 @@ class DiscPrograms:
                 f"each point has an eigenvalue below {program.value:.3g}: d'F(x)d is negative for "
                 f"d = {np.array2string(vector, precision=4, threshold=8)}, up to signs"
             )
-        return np.asarray(model.point.value)
+        return np.asarray(model.form.point.value)
 
 
 def first_eigenvector(matrix: csr_array, v: FloatArray | None = None) -> tuple[FloatArray, float]:

@@ -192,7 +192,7 @@ def analyse(
         if by_programs:
             is_unknown = (least < -allowed) & (largest > allowed)
             for edge in np.flatnonzero(is_unknown & matrix.in_cycle):
-                entry = matrix.entries[[edge]] @ model.point
+                entry = matrix.entries[[edge]] @ model.form.point
                 least[edge], largest[edge] = _least(model, entry), -_least(model, -entry)
         signs = np.where(largest <= allowed, -1.0, np.where(least >= -allowed, 1.0, 0.0))
         if id(matrix.source) in asserted:

@@ -22,7 +22,7 @@ from gdaopt.lmi.model import Model, read_model
 from gdaopt.lmi.programs import DiscPrograms
 from gdaopt.lmi.proof import Proof, bounds_at, prove
 from gdaopt.lmi.signs import Structure, analyse
-from gdaopt.support.cvxpy_internals import list_cones, record_status
+from gdaopt.support.cvxpy_internals import list_cones, record_status, split
 from gdaopt.support.validation import check_name, flag, integer, number
 
 NAME = "discs"
@@ -112,7 +112,9 @@ def solve_by_discs(
             programs = DiscPrograms(model, report, name, options)
             proof = prove(programs, SEQUENCES[by](programs), tolerance, max_programs)
             status = cp.OPTIMAL if proof.gap <= tolerance else cp.OPTIMAL_INACCURATE
-            model.assign_duals(proof.row_duals)
+            parts = split(proof.row_duals, model.linear)
+            for constraint, part in zip(model.linear, parts, strict=True):
+                constraint.save_dual_value(part)
             _hand_back_duals(report, proof)
     except InfeasibleProblemError as error:
         worst = model.form.sign * np.inf
@@ -143,14 +145,14 @@ def _solve_cones(
         if not each.is_exact:
             replaced.append([matrix.inequality])
         elif each.is_free:
-            replaced.append(minor_cones(matrix, model.point))
+            replaced.append(minor_cones(matrix, model.form.point))
         else:
-            diagonal, entries = matrix.at(model.point)
+            diagonal, entries = matrix.at(model.form.point)
             replaced.append(edge_cones(diagonal, matrix.edges, entries))
     constraints = [*model.linear, *model.cones, *chain(*replaced)]
     program = cp.Problem(model.form.problem.objective, constraints)
     solve_program(program, solver, solver_opts=options)
-    point, squares = np.asarray(model.point.value), [np.zeros(0)]
+    point, squares = np.asarray(model.form.point.value), [np.zeros(0)]
     for matrix, each, cones in zip(model.matrices, report.inequalities, replaced, strict=True):
         if each.is_exact and each.is_free:
             point = complete(model, matrix, each, point)

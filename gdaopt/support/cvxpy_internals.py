@@ -34,7 +34,7 @@ from cvxpy.reductions.matrix_stuffing import extract_mip_idx
 from cvxpy.reductions.solution import Solution
 from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC, SOLVER_MAP_QP
 from cvxpy.utilities import scopes
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csc_array, csr_array, hstack
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.support.text import reason, shortened
@@ -142,6 +142,8 @@ class ConeForm:
         The form.
     sign : float
         What the user's objective is multiplied by to be minimised: 1 or -1.
+    point : cvxpy.Expression
+        1, and then the entries of all variables, each column by column.
     partners : dict of int to cvxpy.Constraint
         The constraint of the form for the id of each of the user's.
     """
@@ -159,6 +161,8 @@ class ConeForm:
         }
         copies = [part.tree_copy(own) for part in (reduced.objective, *reduced.constraints)]
         self.problem = cp.Problem(copies[0], copies[1:])
+        parts = [cp.vec(variable, order="F") for variable in self.problem.variables()]
+        self.point = cp.hstack([1.0, *parts])
         constraints = {constraint.id: constraint for constraint in self.problem.constraints}
         self.partners: dict[int, Any] = self._invert({}, constraints).dual_vars
 
@@ -166,6 +170,27 @@ class ConeForm:
         """Return what a solution of the form says of the user's variables and constraints."""
         solution = Solution(cp.OPTIMAL, None, primal_values, dual_values, {})
         return self._chain.invert(solution, self._inverse)
+
+    def read(self, expressions: Sequence[cp.Expression]) -> csr_array:
+        """Return the coefficients of affine expressions at the point, one below the other."""
+        if not expressions:
+            return csr_array((0, self.point.size))
+        matrix, offset = AffineExpressions(expressions, *self.problem.variables()).arrays()
+        coefficients = csr_array(hstack([csr_array(offset[:, None]), matrix]))
+        coefficients.eliminate_zeros()
+        return coefficients
+
+    def source_of(self, constraint: Any) -> Any:
+        """Return the user's constraint that one of the form is from, or the variable.
+
+        For what CVXPY has written for an atom that is the constraint itself.
+        """
+        for user in self._user.constraints:
+            if self.partners[user.id] is constraint:
+                return user
+        # That of an attribute has this variable alone, those of atoms have more.
+        users = {(variable.id,): variable for variable in self._user.variables()}
+        return users.get(tuple(each.id for each in constraint.variables()), constraint)
 
     def list_whole_numbers(self) -> tuple[list[int], list[int]]:
         """Return which entries of all variables are 0 or 1, and which are other whole numbers."""
