@@ -176,7 +176,7 @@ def _after(progress: Progress | None, before: int, tasks: Mapping[str, Task]) ->
         return None
 
     def shown(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:
-        del total  # of this worker
+        del total  # counts the tasks of this worker alone
         progress(key, before + done, len(tasks), row)
 
     return shown

@@ -23,7 +23,6 @@ from gdaopt.studies.study_directory import machine, versions
 from gdaopt.support.text import format_cell, latex_page, latex_table, markdown_table
 from gdaopt.support.text import markdown as markdown_text
 from gdaopt.support.validation import FloatArray
-from gdaopt.support.warning_filters import ignoring
 from gdaopt.trace import relative_gap
 
 if TYPE_CHECKING:
@@ -124,8 +123,6 @@ def are_undominated(points: Sequence[tuple[float, float]]) -> list[bool]:
     ]
 
 
-# pandas before 3 says that columns without values will count for the type of a joined one.
-@ignoring("The behavior of DataFrame concatenation", category=FutureWarning)
 def programs_frame(
     rows: Mapping[str, Row], lines: Mapping[str, Path], recorded: Mapping[str, Row], cap: float
 ) -> pd.DataFrame:
@@ -136,7 +133,7 @@ def programs_frame(
     """
     import pandas as pd
 
-    frames = []
+    answers: list[dict[str, Any]] = []
     repeats: dict[tuple[Any, ...], list[str]] = {}
     for key, row in rows.items():
         if "start" in row:
@@ -146,28 +143,26 @@ def programs_frame(
         row = next((rows[key] for key in keys if rows[key]["status"] != "finished"), rows[keys[0]])
         kinds = recorded[row["data"]]["kinds"]
         verdict, message = _FAILED.get(row["status"], "failed"), row["message"]
-        reached = pd.DataFrame({"index": []})
+        reached: dict[int, dict[Any, Any]] = {}
         if row["status"] == "finished":
-            reached = _choose_quickest([pd.read_parquet(lines[key]) for key in keys])
+            quickest = _choose_quickest([pd.read_parquet(lines[key]) for key in keys])
+            reached = {answer["index"]: answer for answer in quickest.to_dict("records")}
             verdict, message = "unreached", ""
-        left = sorted(set(range(len(kinds))) - set(reached["index"]))
-        rest = pd.DataFrame(
-            {
-                "index": left,
+        for index, kind in enumerate(kinds):
+            missing = {
+                "index": index,
                 "is_first": False,
-                "program": [kinds[i] for i in left],
+                "program": kind,
                 "verdict": verdict,
                 "solver_status": "",
                 "message": message,
                 "residual": math.inf,
                 "seconds": cap,
             }
-        )
-        whole = pd.concat([part for part in (reached, rest) if len(part)], ignore_index=True)
-        for position, name in enumerate(_OF_CELL):
-            whole.insert(position, name, row[name])
-        frames.append(whole)
-    programs = pd.concat(frames, ignore_index=True)
+            about = {name: row[name] for name in _OF_CELL}
+            answers.append({**about, **reached.get(index, missing)})
+    # Whole numbers stay whole beside missing ones.
+    programs = pd.DataFrame(answers, dtype=object).infer_objects()
     # Which programs something is compiled for, those know that reached them.
     first = programs["is_first"].astype(bool)
     return programs.assign(

@@ -25,7 +25,7 @@ from gdaopt.support.text import plain
 if TYPE_CHECKING:
     from gdaopt.studies.learned_report import Part
 
-_MOST_ROWS = 10  # of a table; report.html has all
+_MOST_ROWS = 10  # that are printed; report.html has all
 _SILENCE = 20  # seconds without a word on a run, if there is no line that changes
 
 

@@ -23,7 +23,7 @@ THOUSANDS = {",": ",", ".": r"\.", "'": "['’]", " ": "[ \u00a0\u2009\u202f]"}
 
 _MISSING = {
     *("", "?", "-", ".", "na", "n/a", "nan", "null", "none", "missing"),
-    *("#n/a", "#na", "#nv", "<na>"),  # of spreadsheets and pandas
+    *("#n/a", "#na", "#nv", "<na>"),  # written by spreadsheets and pandas
 }
 
 _CURRENCY = "[$€£¥]|EUR|USD|GBP|CHF|JPY|CNY"

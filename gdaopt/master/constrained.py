@@ -71,7 +71,7 @@ def find_best_weights_with_rows(
     total = float(start.x.sum())
     weights = _with_rows_kept(best.at.weights, total, rows)
     slack = max(total - float(weights.sum()), 0.0)
-    return best.at.moved(np.append(weights, slack)), best.multipliers, n_steps
+    return best.at.function.at(np.append(weights, slack)), best.multipliers, n_steps
 
 
 def _newton(point: MasterPoint, rows: Rows) -> Iterator[Iterate]:

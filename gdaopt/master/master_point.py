@@ -94,10 +94,6 @@ class MasterPoint:
         """By how much rounding changes F, of the order."""
         return _ROUND_OFF * (abs(self.value) + self.function.log)
 
-    def moved(self, x: FloatArray) -> MasterPoint:
-        """Return F at other weights and another slack."""
-        return self.function.at(x)
-
     def hessian(self) -> FloatArray:
         """Return the second derivatives by x, or positive semidefinite ones in their place.
 

@@ -79,7 +79,7 @@ def find_best(
             weights, slack = best.at.weights, best.at.x[-1]
             if 0 < weights.sum() < _UNDERFLOW * slack:
                 # F falls with the weights or their squares; at 0 it may have another slope.
-                zero = best.at.moved(np.append(0 * weights, slack + weights.sum()))
+                zero = best.at.function.at(np.append(0 * weights, slack + weights.sum()))
                 best = best._replace(at=zero) if zero.value <= best.at.value else best
                 break
             if best.gap <= target or waited == patience:
@@ -124,11 +124,11 @@ def descended(start: MasterPoint, target: FloatArray) -> MasterPoint:
     step = target - start.x
     first, round_off = float(start.slope @ step), start.round_off
     if first >= 0:
-        return start.moved(target) if first <= round_off else start
+        return start.function.at(target) if first <= round_off else start
     low, low_slope, high, high_slope = 0.0, first, 1.0, np.inf
     was_short = None
     most = start.value + round_off
-    length, reached = 1.0, start.moved(target)
+    length, reached = 1.0, start.function.at(target)
     if -first <= round_off and float(reached.slope @ step) <= -first:
         return reached
     for _ in range(_LINE_STEPS):
@@ -152,13 +152,13 @@ def descended(start: MasterPoint, target: FloatArray) -> MasterPoint:
         was_short = is_short
         share = low_slope / (low_slope - high_slope) if np.isfinite(high_slope) else 0.5
         length = low + (high - low) * min(max(share, _SAFE), 1 - _SAFE)
-        reached = start.moved(start.x + length * step)
+        reached = start.function.at(start.x + length * step)
     # If one slope dwarfs the other, secants hardly shrink the bracket, and F may have risen.
     for _ in range(_HALVINGS):
         if reached.value <= most:
             return reached
         length /= 2
-        reached = start.moved(start.x + length * step)
+        reached = start.function.at(start.x + length * step)
     return start
 
 

@@ -30,7 +30,7 @@ MOST_DENSE = 1000
 """With more features, and more than samples, no K×K matrix is made unless it is asked for."""
 
 _GRAM_MATRICES = 6  # arrays of N×N numbers beside each other, about
-_ARRAYS_KEPT = 7  # distances at a base and at three points, coefficients at two, rates of a line
+_ARRAYS_KEPT = 7  # distances at four points, coefficients at two, rates of a line
 _ROUNDINGS = 200  # in a value, for few features and one tile of pairs
 _SLOPE_ROUNDINGS = 64  # in a derivative, but for sums over samples
 _SMALLEST_NUMBER = 2.0**-1074  # below 1e-308, numbers are rounded to multiples of it
@@ -137,10 +137,10 @@ class PairObjective(Objective, Generic[LossT]):
         return GramPoint(sums, self.loss.sign * sums.scale * sums.scatter.dense)
 
     @np.errstate(over="ignore", invalid="ignore")
-    def round_off(self, sums: PairSums, metric: FloatArray | csr_array, drift: float) -> RoundOff:
+    def round_off(self, sums: PairSums, metric: FloatArray | csr_array) -> RoundOff:
         """Return how exact value and gradient are ("Lemma: round-off of sums over pairs").
 
-        The metric is an array or sparse, and the drift what distances are off by beside.
+        The metric is an array or sparse.
         """
         weight, cancelled = sums.weight, np.zeros_like(sums.squares)
         if self.loss.cancelled is not None:
@@ -152,7 +152,7 @@ class PairObjective(Objective, Generic[LossT]):
         of_slopes = _SLOPE_ROUNDINGS + 2 * self.pairs.longest_sum
         unit = UNIT * sums.scale + _SMALLEST_NUMBER
         return RoundOff(
-            factor * unit * of_terms + sums.scale * drift,
+            factor * unit * of_terms,
             np.sqrt(unit * (of_slopes * sums.squares + _ROUNDINGS * cancelled)),
         )
 
@@ -196,7 +196,10 @@ class PairObjective(Objective, Generic[LossT]):
             return None
         least, most = _CURVATURE_SAMPLES
         size = min(max(least, int(_CURVATURE_SHARE * self.pairs.features.shape[0])), most)
-        return self._sample(size // self.pairs.orders)
+        sample = self._sample(size // self.pairs.orders)
+        if sample is not None:  # the second derivatives need its distances again
+            sample.is_single_pass = not sample.keeps_pairs
+        return sample
 
     def _sample(self, n_samples: int) -> PairObjective[DistanceLoss] | None:
         if self._draw is None:

@@ -6,7 +6,7 @@ If there are few pairs, their numbers are kept. Of many, one pass finds value an
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -22,7 +22,7 @@ from gdaopt.linalg.samples import is_sparse, products_of
 from gdaopt.objectives.matrix_point import MatrixPoint
 from gdaopt.objectives.pair_loss import DistanceLoss, LossValues, thin, weighted_curvature
 from gdaopt.objectives.pair_sums import PairSums, pair_sums
-from gdaopt.objectives.pairs.base import Pairs, Rates
+from gdaopt.objectives.pairs.base import Pairs, Rates, SquaredChanges
 from gdaopt.objectives.pairs.passes import Factors, PairValues
 from gdaopt.objectives.protocol import Derivatives, Line, Point
 from gdaopt.objectives.round_off import RoundOff
@@ -30,7 +30,6 @@ from gdaopt.support.resources import check_fits
 from gdaopt.support.validation import FloatArray, read_only
 
 _GATHERING = 16  # times as long as in the whole product of matrices takes one entry alone
-_MOVES_BEFORE_REFRESH = 64  # updates add up round-off; after so many, distances are computed anew
 _LARGEST_FACTOR = 1e150  # the square of a larger one leaves float64
 _NOISE = 1e-15  # less than that share of the sums' terms is round-off
 _LEAST_GRADIENT = 1e-290  # products with a gradient below this lose digits, and in the end all
@@ -44,26 +43,17 @@ _without_warnings = np.errstate(over="ignore", divide="ignore", invalid="ignore"
 
 
 class PairPoint(Point):
-    """An objective of pairs at one metric; after a step along a line the distances are known."""
+    """An objective of pairs at one metric."""
 
-    def __init__(
-        self,
-        objective: Any,  # a PairObjective
-        metric: FloatArray,
-        distances: PairValues | None = None,
-        moves: int = 0,
-    ) -> None:
+    def __init__(self, objective: Any, metric: FloatArray) -> None:  # a PairObjective
         self.objective = objective
         self.pairs: Pairs = objective.pairs
-        self.moves = moves
         self._metric = read_only(metric)
         self._gradient: FloatArray | None = None
         self._of_subsample: PairPoint | None = None
-        self._derivatives: list[FloatArray] = []  # by the distances, if these can drift
-        self._in_chunks = distances is None and objective.is_single_pass
         # ``δ_p - log w_p`` of all pairs
         compute = partial(self.pairs.distances, metric)
-        self.distances = distances or PairValues(compute, objective.keeps_pairs)
+        self.distances = PairValues(compute, objective.keeps_pairs)
 
     @property
     def metric(self) -> FloatArray:
@@ -72,11 +62,10 @@ class PairPoint(Point):
     @cached_property
     def sums(self) -> PairSums:
         """Value, gradient and round-off, from one pass over all pairs."""
-        if self._in_chunks:
+        if self.objective.is_single_pass:
             sums: PairSums = self.objective.sums(self.metric)
             return sums
-        loss, derivatives = self.objective.loss, self._derivatives if self.moves else None
-        return pair_sums(loss, self.pairs, self.distances, derivatives=derivatives)
+        return pair_sums(self.objective.loss, self.pairs, self.distances)
 
     @property
     def value(self) -> float:
@@ -113,9 +102,7 @@ class PairPoint(Point):
         """The point that gives second derivatives."""
         # Kept in itself, a point would be freed only when the garbage collector comes by.
         if self._of_subsample is None and self.objective.estimates_curvature:
-            sample = self.objective.curvature_sample
-            distances = PairValues(partial(sample.pairs.distances, self.metric), sample.keeps_pairs)
-            self._of_subsample = PairPoint(sample, self.metric, distances)
+            self._of_subsample = PairPoint(self.objective.curvature_sample, self.metric)
         return self._of_subsample or self
 
     def curvature(self, atoms: Atoms) -> FloatArray:
@@ -150,7 +137,8 @@ class PairPoint(Point):
                 place += 1
                 if place % every:
                     continue
-                distances, changes = of_tile[rows], pairs.changes(part, values, means)
+                changes = SquaredChanges(*pairs.samples(part), values, means)
+                distances = of_tile[rows]
                 n_seen += distances.size
                 at = loss.at(part, distances)
                 if least:
@@ -170,22 +158,8 @@ class PairPoint(Point):
         return PairLine(self, direction)
 
     def round_off(self) -> RoundOff:
-        sums, drift = self.sums, self._drift() if self.moves else 0.0
-        stated: RoundOff = self.objective.round_off(sums, self.metric, drift)
+        stated: RoundOff = self.objective.round_off(self.sums, self.metric)
         return stated
-
-    @_without_warnings
-    def _drift(self) -> float:
-        """Return ``Σ |c_p| |δ̃_p - δ_p|`` for the distances that are known after steps along lines.
-
-        The distances δ are those that are computed from the metric itself.
-        """
-        drift, computed = 0.0, self.pairs.distances(self.metric)
-        for first, there, here in zip(self._derivatives, self.distances, computed, strict=True):
-            here -= there
-            here *= first
-            drift += float(np.abs(here[first != 0]).sum())  # other distances may be infinite
-        return drift
 
     def degenerate_reason(self) -> str | None:
         total, metric = self.sums, self.metric
@@ -236,26 +210,22 @@ class PairLine(Line):
         self.direction = direction
         self.has_balance = bool(start.objective.loss.is_exponential)
 
-    def _compute_rates(self) -> Iterator[FloatArray]:
-        pairs = self.start.pairs
-        return pairs.products(Factors.of(*self.direction.factors(pairs.features)))
-
     @cached_property
     def rates(self) -> PairValues:
         """η of all pairs."""
-        return PairValues(self._compute_rates, self.start.objective.keeps_pairs)
-
-    def _distances(self, gamma: float, rates: Iterable[FloatArray]) -> Iterator[FloatArray]:
-        """Yield the distances at ``M + γ D``."""
-        for distance, rate in zip(self.start.distances, rates, strict=True):
-            trial = rate * gamma
-            trial += distance
-            yield trial
+        pairs = self.start.pairs
+        factors = Factors.of(*self.direction.factors(pairs.features))
+        return PairValues(partial(pairs.products, factors), self.start.objective.keeps_pairs)
 
     def losses(self, gamma: float) -> Iterator[LossValues]:
         """Yield the loss of each tile at ``M + γ D``."""
-        tiles, distances = self.start.pairs.tiles(), self._distances(gamma, self.rates)
-        return map(self.start.loss.at, tiles, distances)
+        start = self.start
+        for tile, distance, rate in zip(
+            start.pairs.tiles(), start.distances, self.rates, strict=True
+        ):
+            trial = rate * gamma
+            trial += distance
+            yield start.loss.at(tile, trial)
 
     @_without_warnings
     def value(self, gamma: float) -> float:
@@ -289,22 +259,8 @@ class PairLine(Line):
         return math.log(rising / falling), rising_rate / rising + falling_rate / falling
 
     def at(self, gamma: float) -> PairPoint:
-        start, objective = self.start, self.start.objective
-        metric = self.direction.added_to(start.metric, gamma)
-        has_rates = "rates" in vars(self)
-        if (
-            not objective.keeps_pairs
-            or start.moves >= _MOVES_BEFORE_REFRESH
-            # One pass gives all that is needed.
-            or (objective.estimates_curvature and not has_rates)
-        ):
-            return PairPoint(objective, metric)
-
-        def distances() -> Iterator[FloatArray]:
-            return self._distances(gamma, self.rates if has_rates else self._compute_rates())
-
-        moved = PairValues(distances, is_kept=True)
-        return PairPoint(objective, metric, moved, start.moves + 1)
+        start = self.start
+        return PairPoint(start.objective, self.direction.added_to(start.metric, gamma))
 
 
 @dataclass(frozen=True, eq=False)
@@ -353,7 +309,7 @@ class SparsePoint(MatrixPoint):
         return self._gradient
 
     def round_off(self) -> RoundOff:
-        stated: RoundOff = self.objective.round_off(self._of_gram.sums, self._sparse_metric, 0.0)
+        stated: RoundOff = self.objective.round_off(self._of_gram.sums, self._sparse_metric)
         return stated
 
     def curvature(self, _atoms: Atoms, /) -> FloatArray:

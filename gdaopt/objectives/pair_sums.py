@@ -77,12 +77,10 @@ def pair_sums(
     distances: Iterable[FloatArray],
     adjoint: Adjoint | None = None,
     squares: Callable[[FloatArray], FloatArray] | None = None,
-    derivatives: list[FloatArray] | None = None,
 ) -> PairSums:
     """Return the sums of a loss at the distances of all pairs, which may be gone through twice.
 
     The adjoint of the distances is `Pairs.scatter`, if it is left out; and squares `Pairs.squares`.
-    In `derivatives`, if given, are those by the distances of each tile afterwards.
     """
     adjoint, squares = adjoint or pairs.scatter, squares or pairs.squares
     for n_tiles in (1, None):
@@ -94,9 +92,6 @@ def pair_sums(
         values: list[float] = []
         degrees = np.zeros(pairs.features.shape[0])
         first = _derivatives(in_unit, pairs, distances, values, degrees)
-        if derivatives is not None:
-            derivatives[:] = first
-            first = iter(derivatives)
         scatter = adjoint(first, degrees if loss.sign < 0 else None)
         value = sum(values)
         if not loss.is_exponential or (value <= _LARGEST_SUM and not all_vanish):

@@ -56,7 +56,7 @@ class Line(Protocol):
 
     @abstractmethod
     def at(self, gamma: float) -> Point:
-        """Return the point at ``M + γ D``; it may update what the point at M keeps."""
+        """Return the point at ``M + γ D``."""
 
 
 class Derivatives(Protocol):

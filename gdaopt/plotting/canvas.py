@@ -21,8 +21,8 @@ LETTER_WIDTH = 0.6
 _FULL_WIDTH = 3.1  # inches: on axes of this width the sizes are those of the style
 _SMALLEST_SCALE = 0.65
 _SMALLEST_FONT = 6.0  # points
-_MARKER = 0.7  # of the style's size: curves have many markers
-_LETTERS_PER_INCH = 8  # of all panels together, for names beside rows
+_MARKER = 0.7  # share of the style's size: curves have many markers
+_LETTERS_PER_INCH = 8  # names beside rows have, over the width of all panels
 _FEWEST_LETTERS = 8
 
 

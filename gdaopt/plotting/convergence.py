@@ -281,7 +281,7 @@ def _draw_levels(ax: Axes, curves: Sequence[Curve], quantity: Quantity) -> dict[
         if np.isfinite(value):
             colour = colours.pop() if is_of_problems else ink(MUTED)
             ax.axhline(value, color=colour, linestyle="--", label=f"_{name}")
-            if name in handles:  # of several problems: one entry stands for all colours
+            if name in handles:  # one entry stands for the colours of all problems
                 colour = ink(MUTED)
             handles[name] = Line2D([], [], color=colour, linestyle="--")
     return handles

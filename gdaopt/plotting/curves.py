@@ -170,7 +170,7 @@ def _check_colors(colors: Sequence[ColorType] | None, wanted: int) -> None:
 
     if colors is None:
         return
-    if isinstance(colors, str) or not isinstance(colors, Sequence):
+    if isinstance(colors, str) or not isinstance(colors, Sequence):  # rows of an array are none
         raise InvalidInputError(f"colors must be a list of colours, got {shortened(colors)}")
     for colour in colors:
         if not is_color_like(colour):

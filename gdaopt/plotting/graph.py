@@ -21,15 +21,15 @@ _ROUND_OFF = 1e-12  # share of the largest self-loop: a self-loop that is less n
 _WIDEST, _THINNEST = 4.0, 0.7  # line widths: the edge of largest weight, and the least width
 _FAINT = 0.02  # share of the largest weight below which edges are dotted: all are equally thin
 _DOTTED = (0.0, (1.0, 2.0))
-_LEGEND_SHARES = (1.0, 0.5, 0.2)  # of the largest weight
+_LEGEND_SHARES = (1.0, 0.5, 0.2)  # weights in the legend, over the largest
 _NODE = 10.0  # points: the diameter of a node
-_NODE_SHARE = 0.8  # of the distance of two nodes
+_NODE_SHARE = 0.8  # most of the distance of two nodes
 _SMALLEST_FONT = 4.5  # points, if there are many names
 _LINE_HEIGHT = 1.15  # font sizes
 _DISTANCE = 7.0  # points between a node and its name
 _MOST_LEVEL = 8  # features: with more of them, names are written along the radii
-_DIAMETER = 0.4  # of the circle of nodes, as a share of the axes, about: names take the rest
-_NAMES_SHARE = 0.28  # of the width of the axes, for names on one side
+_DIAMETER = 0.4  # the circle of nodes takes about this share of the axes, names the rest
+_NAMES_SHARE = 0.28  # share of the axes' width for names on one side
 
 
 def graph(
@@ -163,7 +163,7 @@ def _draw_nodes(ax: Axes, places: FloatArray, loops: FloatArray, apart: float) -
             marker=marker,
             edgecolors=[ink()],
             zorder=2,
-            clip_on=False,  # of a small picture the nodes at the sides are larger than the margin
+            clip_on=False,  # in a small picture nodes at the sides are larger than the margin
         )
     bar = ax.figure.colorbar(nodes, ax=ax, shrink=0.8, aspect=30)
     squares = " (squares: negative)" if is_negative.any() else ""

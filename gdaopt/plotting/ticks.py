@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _ONE_DECADE, _TWO_DECADES = 10.0, 100.0
 _LENGTHS_DIFFER = 10  # a run this many times longer than another hides it on a linear axis
 _LINEAR = 1e-9  # share of the largest eigenvalue below which an axis with zeros is linear
-_ROW_HEIGHT = 1.2  # of a name, in font sizes
+_ROW_HEIGHT = 1.2  # font sizes that a name takes
 
 
 def count_axis(ax: Axes, which: Literal["x", "y"]) -> None:

@@ -86,7 +86,7 @@ def _connect(scheduler: str) -> Iterator[Any]:
             address = get_address_host_port(scheduler)
             socket.create_connection(address, timeout=_PATIENCE).close()
             client = stack.enter_context(Client(scheduler, timeout=_PATIENCE, set_as_default=False))
-        except Exception as error:  # of any kind, when something else answers at that address
+        except Exception as error:  # any kind, if something else answers at that address
             raise InvalidInputError(
                 f"cannot reach a Dask scheduler at {scheduler!r} ({error}); start one by "
                 "`dask scheduler`"

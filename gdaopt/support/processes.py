@@ -27,7 +27,7 @@ ValueT = TypeVar("ValueT")
 _BEGIN = (
     "import sys; sys.path[:] = sys.argv[1:]; from gdaopt.support.processes import serve; serve()"
 )
-_PR_SET_PDEATHSIG = 1  # of Linux's prctl
+_PR_SET_PDEATHSIG = 1  # an option of Linux's prctl
 _GRACE = 5.0  # seconds for a process to end that has closed its pipe
 _BROKEN = (EOFError, OSError, pickle.UnpicklingError)  # what a pipe raises whose other end died
 

@@ -18,7 +18,7 @@ from unicodedata import category
 import numpy as np
 
 _LONGEST = 60  # characters of a value that a message shows
-_LONGEST_LINE = 300  # of another error's message, and of a cell
+_LONGEST_LINE = 300  # another error's message, or a cell, is cut there
 _SPACE = "Zs"  # Unicode's category of spaces: Python calls all but one of them not printable
 _MARKDOWN = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|$~&#"})
 _LATEX = str.maketrans(
@@ -192,11 +192,11 @@ class ShownAsTable:
     def _summary(self) -> dict[str, str]:
         owner: Any = self  # a dataclass, or a class that writes this method itself
         values = {each.name: getattr(self, each.name) for each in fields(owner)}
-        return {name: _cell(value) for name, value in values.items() if not _is_empty(value)}
-
-
-def _is_empty(value: Any) -> bool:
-    return value is None or (isinstance(value, str | tuple) and not value)
+        return {
+            name: _cell(value)
+            for name, value in values.items()
+            if value is not None and not (isinstance(value, str | tuple) and not value)
+        }
 
 
 def _cell(value: Any) -> str:

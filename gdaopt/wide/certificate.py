@@ -81,7 +81,7 @@ class SparseMember:
         used, block = used_features(self.atomic_part)
         magnitudes, value = abs(block), point.sums.value
         metric = csr_array(self.atomic_part + whole.floor * eye_array(whole.size))
-        stated = whole.objective.round_off(point.sums, metric, 0.0)
+        stated = whole.objective.round_off(point.sums, metric)
         errors, least = stated.gradient, min(price, 0.0)
         # No entry of the gradient is larger: (x - y)² is at most 2 (x² + y²).
         largest = 2 * point.sums.scale * float(point.sums.squares.max())

@@ -304,7 +304,7 @@ def test_the_time_limit_covers_the_whole_fit(
 
         return slowed
 
-    for name in ("products", "scatter", "changes"):
+    for name in ("products", "scatter", "samples"):
         monkeypatch.setattr(RectanglePairs, name, slow(getattr(RectanglePairs, name)))
 
     def built(X: Any, signal: Any) -> gda.GLR:

@@ -122,7 +122,7 @@ class TestAgainstTheMetric:
         ahead, behind = (
             np.array(
                 [
-                    weighted.moved(np.append(sum_.weights + sign * unit, 0.0)).gradient
+                    weighted.function.at(np.append(sum_.weights + sign * unit, 0.0)).gradient
                     for unit in units
                 ]
             )
@@ -153,16 +153,16 @@ class TestAgainstTheMetric:
 
     def test_other_weights(self, sum_: Sum) -> None:
         weighted, others = sum_.weighted(), sum_.weights[::-1] * 3.0
-        moved, fresh = weighted.moved(np.append(others, 0.0)), sum_.weighted(others)
+        moved, fresh = weighted.function.at(np.append(others, 0.0)), sum_.weighted(others)
         np.testing.assert_array_equal(moved.weights, others)
         assert moved.value == fresh.value != weighted.value
         np.testing.assert_array_equal(moved.gradient, fresh.gradient)
         np.testing.assert_array_equal(moved.hessian()[:-1, :-1], fresh.hessian()[:-1, :-1])
         np.testing.assert_array_equal(moved.point.metric, fresh.point.metric)
-        back = moved.moved(np.append(sum_.weights, 0.0))
+        back = moved.function.at(np.append(sum_.weights, 0.0))
         assert back.value == weighted.value
         np.testing.assert_array_equal(back.gradient, weighted.gradient)
-        nothing = moved.moved(np.append(0 * others, 0.0))
+        nothing = moved.function.at(np.append(0 * others, 0.0))
         np.testing.assert_array_equal(nothing.point.metric, sum_.base)
         assert nothing.value == pytest.approx(sum_.value(-sum_.weights), rel=1e-14)
 
@@ -182,8 +182,8 @@ def test_the_objective_itself_and_its_logarithm(
         value * (logarithm.hessian()[:-1, :-1] + np.outer(slope, slope)),
         1e-7,
     )
-    assert found.moved(np.append(2 * weights, 0.0)).value == pytest.approx(
-        math.exp(logarithm.moved(np.append(2 * weights, 0.0)).value), rel=1e-12
+    assert found.function.at(np.append(2 * weights, 0.0)).value == pytest.approx(
+        math.exp(logarithm.function.at(np.append(2 * weights, 0.0)).value), rel=1e-12
     )
     np.testing.assert_array_equal(found.point.metric, logarithm.point.metric)
 

@@ -154,7 +154,7 @@ def test_a_line_search_does_not_end_beyond_a_hump(waves: float) -> None:
     objective = gda.FunctionObjective(wave, n_features=1, convex=False)
     base, atoms = objective.at(np.zeros((1, 1))), Atoms.of_features(np.arange(1))
     start = MasterFunction(base, atoms, convex=False).at(np.array([0.0, 1.0]))
-    end = start.moved(np.array([1.0, 0.0]))
+    end = start.function.at(np.array([1.0, 0.0]))
     assert float(end.slope @ np.array([1.0, -1.0])) < 0 < end.value - start.value
     found = descended(start, end.x)
     assert found.value < start.value - 0.01
@@ -174,12 +174,12 @@ def test_a_step_that_promises_less_than_round_off_is_taken_whole(
     end = start.x + np.array([1.0, 0.0, -1.0])
     n_tried = 0
 
-    def moved(self: MasterPoint, x: FloatArray) -> MasterPoint:
+    def at(_function: MasterFunction, x: FloatArray) -> MasterPoint:
         nonlocal n_tried
         n_tried += 1
-        return replace(self, x=x, slope=-rise * self.slope)
+        return replace(start, x=x, slope=-rise * start.slope)
 
-    monkeypatch.setattr(MasterPoint, "moved", moved)
+    monkeypatch.setattr(MasterFunction, "at", at)
     found = descended(start, end)
     assert (n_tried == 1) == is_whole
     assert np.array_equal(found.x, end) == is_whole

@@ -174,7 +174,7 @@ def test_weights_that_break_rows_are_left_out(monkeypatch: pytest.MonkeyPatch) -
         n_broken += 1
         best, *others = whole(point, *arguments)
         # The edge of a fixed weight is then lighter.
-        return best.moved((1 - 1e-4) * best.x), *others
+        return best.function.at((1 - 1e-4) * best.x), *others
 
     monkeypatch.setattr(certified, "find_best_weights_with_rows", breaking)
     states = list(gda.iterate(problem, "certified", max_iterations=5))

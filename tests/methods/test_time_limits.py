@@ -50,7 +50,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
     """A clock that counts evaluations of the objective."""
     clock = FakeTime.of(monkeypatch, deadline, context)
     # A pass over the pairs for the value, one for a gradient.
-    passes = ("products", "scatter", "changes")
+    passes = ("products", "scatter", "samples")
     # A multiple of a log-determinant is no evaluation of its own.
     costs = [
         *((RectanglePairs, name, 0.5) for name in passes),

@@ -18,6 +18,11 @@ def glr() -> gda.GLR:
     return gda.GLR(glr_samples(rng)[:, :3], rng.standard_normal(N_GLR))
 
 
+def _with_distances_of(start: PairPoint, point: PairPoint) -> PairPoint:
+    point.distances = start.distances
+    return point
+
+
 FAULTS: list[tuple[type, str, Callable[..., Any], str]] = [
     (PairPoint, "gradient_entries", lambda right, *given: 2 * right(*given), "error"),
     (
@@ -39,11 +44,7 @@ FAULTS: list[tuple[type, str, Callable[..., Any], str]] = [
     ),
     (
         *(PairLine, "at"),
-        lambda _right, line, gamma: PairPoint(
-            line.start.objective,
-            line.direction.added_to(line.start.metric, gamma),
-            line.start.distances,
-        ),
+        lambda right, line, gamma: _with_distances_of(line.start, right(line, gamma)),
         "^the value moved along a DiagonalDirection",
     ),
     (

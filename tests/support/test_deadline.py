@@ -189,13 +189,13 @@ def test_the_master_problem_returns_the_best_weights_so_far(
     start = evaluate(base, Atoms.of_features(np.arange(3)), np.array([3.0, 5.0, 1.0]), 10.0)
     whole, _ = find_best_weights(start, 1e-12, memory_limit)
     clock = SimpleNamespace(now=0.0)
-    original = type(start).moved
+    original = type(start.function).at
 
-    def counted(self: object, weights: object) -> object:
+    def counted(*arguments: Any) -> object:
         clock.now += 1.0
-        return original(self, weights)  # type: ignore[arg-type]
+        return original(*arguments)
 
-    monkeypatch.setattr(type(start), "moved", counted)
+    monkeypatch.setattr(type(start.function), "at", counted)
     monkeypatch.setattr(deadline, "time", SimpleNamespace(perf_counter=lambda: clock.now))
     with until(Deadline.after(6.0)):
         cut, _ = find_best_weights(start, 1e-12, memory_limit)

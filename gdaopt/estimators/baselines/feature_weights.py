@@ -181,7 +181,7 @@ def newton_step(point: MasterPoint) -> MasterPoint:
     np.fill_diagonal(scaled, 1 + _RIDGE)
     step = -scipy.linalg.solve(scaled, slope / units, assume_a="pos") / units
     for _ in range(_MOST_HALVINGS):
-        moved = point.moved(np.append(np.maximum(point.weights + step, 0.0), 0.0))
+        moved = point.function.at(np.append(np.maximum(point.weights + step, 0.0), 0.0))
         if moved.value <= point.value:
             return moved
         step /= 2

@@ -188,12 +188,6 @@ class Pairs(ABC):
         # Of sums of sixteen and more roundings relative to X only four are relative to the centre.
         return squared_columns(self.features, degrees, np.abs(self._centre) / 4)
 
-    def changes(
-        self, tile: Tile, values: FloatArray, means: FloatArray | None = None
-    ) -> SquaredChanges:
-        """Return the changes of distances with the weights of atoms, for the pairs of a tile."""
-        return SquaredChanges(*self.samples(tile), values, means)
-
     def list_pairs(self) -> tuple[Indices, Indices, FloatArray]:
         """Return both samples of each pair of positive weight, and the weights, tile by tile."""
         tiles = []
@@ -250,6 +244,10 @@ class Scatter:
         """Return some entries, each in O(N)."""
         if self._is_dense:
             return self.dense[rows, columns]
+        if len(columns) and (columns == columns[0]).all():  # products with one column are faster
+            of_column = self.samples.T @ self.half[:, columns[0]]
+            of_column += self.half.T @ self.samples[:, columns[0]]
+            return of_column[rows] + (0.0 if self.rest is None else self.rest[rows, columns])
         entries = paired_sums(self.samples, self.half, (rows, columns))
         entries += paired_sums(self.half, self.samples, (rows, columns))
         return entries if self.rest is None else entries + self.rest[rows, columns]

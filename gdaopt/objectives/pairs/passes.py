@@ -110,19 +110,20 @@ class Factors:
     """Factors a and b of samples, and matrices whose product is ``Σ_f (a_rf - a_cf)(b_rf - b_cf)``.
 
     Either F is 1, or ``a @ b.T`` is symmetric. The matrices have ``-2a``, ``a·b`` and 1 of a sample
-    in a row, and ``b``, 1 and ``a·b`` in a column. Large terms `cancel`.
+    in a row, and ``b``, 1 and ``a·b`` in a column. There are none if F is 1, or if large terms
+    would cancel.
     """
 
     left: FloatArray
     right: FloatArray
-    rows: FloatArray
-    columns: FloatArray
-    cancel: bool
+    matrices: tuple[FloatArray, FloatArray] | None
 
     @classmethod
     def of(cls, left: FloatArray, right: FloatArray) -> Factors:
         """Return the matrices of two factors of shape (N, F)."""
         n_samples, size = left.shape
+        if size == 1:
+            return cls(left, right, None)
         rows, of_columns = np.empty((2, n_samples, size + 2))
         columns = of_columns.T  # BLAS takes samples in rows on both sides
         columns[:size], columns[size], rows[:, size + 1] = right.T, 1.0, 1.0
@@ -134,4 +135,4 @@ class Factors:
             np.multiply(a, -2, out=rows[part, :size])
             sizes = np.einsum("nf,nf->n", np.abs(a), np.abs(b))
             largest = max(largest, float(sizes.max()))
-        return cls(left, right, rows, columns, largest > _LARGEST_SIZE)
+        return cls(left, right, None if largest > _LARGEST_SIZE else (rows, columns))

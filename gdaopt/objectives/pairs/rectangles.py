@@ -97,12 +97,12 @@ class RectanglePairs(Pairs):
         return chunks
 
     def products(self, factors: Factors) -> Iterator[FloatArray]:
-        in_digits = factors.cancel or factors.left.shape[1] == 1
         for tile in self.tiles():
-            if in_digits:
+            if factors.matrices is None:
                 yield _exact_products(factors, tile)
             else:  # one product of matrices gives all three terms
-                yield factors.rows[tile.rows] @ factors.columns[:, tile.columns]
+                rows, columns = factors.matrices
+                yield rows[tile.rows] @ columns[:, tile.columns]
 
     def scatter(
         self, coefficients: Iterable[FloatArray], degrees: FloatArray | None = None
