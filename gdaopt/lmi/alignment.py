@@ -13,14 +13,13 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array, hstack, vstack
 
-from gdaopt.errors import SolverFailedError
 from gdaopt.lmi.cones import incidence
 from gdaopt.lmi.programs import DiscPrograms, Optimum, first_eigenvector
 from gdaopt.support.validation import FloatArray
 
 _CUT = 1e-10  # relative to p + q: cones that are broken by less get no tangent
 _SPREAD = 7.5  # of the multipliers of the first program
-_WIDEST, _NARROWEST = 1e6, 1 + 1e-9
+_WIDEST, _NARROWEST = 1e4, 1 + 1e-9
 _LEAST = 1e-2  # relative to the largest entry: of the first vector of multipliers
 _SLOW = 1e-9  # relative: the first eigenvector does not make less progress later
 
@@ -32,32 +31,21 @@ multipliers are those of nodes."""
 def align_by_multipliers(programs: DiscPrograms) -> Iterator[Round]:
     """Let ``v = √μ`` for the multipliers μ of the last program, in a trust region around its v.
 
-    The region grows and shrinks by how much of what a program promises the lower bound has risen.
+    The value of a program is what the lower bound can rise to. The region grows if the bound rises
+    by more than half of that, and else shrinks.
     """
     v, spread = programs.first_alignment(), _SPREAD
     v = np.maximum(v, _LEAST * v.max())
     best = programs.bound_below(v)
     while True:
-        try:
-            step = programs.aligned(v, spread)
-        except SolverFailedError:  # the wider, the harder is the program
-            spread = spread ** (1 / 3)
-            if spread < _NARROWEST:
-                raise
-            continue
+        step = programs.aligned(v, spread)
         roots = np.sqrt(step.multipliers)
         below = programs.bound_below(roots)
         yield step.point, below
-        if np.isfinite(best.value):
-            promised, gain = step.value - best.value, below.value - best.value
-        else:
-            promised, gain = 1.0, float(below.value > best.value)
-        if gain > 0.1 * promised:
+        is_near = below.value > (best.value + step.value) / 2
+        spread = min(spread**2, _WIDEST) if is_near else max(spread ** (1 / 3), _NARROWEST)
+        if below.value > best.value:
             v, best = roots, below
-        if gain > 0.75 * promised:
-            spread = min(spread**2, _WIDEST)
-        elif gain < 0.25 * promised:
-            spread = max(spread ** (1 / 3), _NARROWEST)
 
 
 def align_by_eigenvector(programs: DiscPrograms) -> Iterator[Round]:
@@ -79,8 +67,7 @@ def cut_by_tangents(programs: DiscPrograms) -> Iterator[Round]:
     """
     size, (first, second) = programs.matrix.n_nodes, programs.matrix.edges
     count = len(first)
-    is_mixed = programs.model.is_integer.any()  # its interior is not looked for
-    v = np.ones(size) if is_mixed else programs.first_alignment()
+    v = programs.first_alignment()
     every = np.arange(count)
     places = np.append(every, every)
     ratios = np.append(v[first] / v[second], np.ones(count))

@@ -62,17 +62,13 @@ def sdd(
     if edges is None:
         pairs = all_edges(_check_square(diagonal))
         return edge_cones(cp.diag(diagonal), pairs, diagonal[pairs])
-    values = cp.Expression.cast_to_const(values)
-    ends = np.asarray(edges)
-    if ends.ndim != 2 or ends.shape[1:] != (2,) or ends.dtype.kind not in "iu":
+    ends, values = np.asarray(edges), cp.Expression.cast_to_const(values)
+    is_list = ends.ndim == 2 and ends.shape[1] == 2 and ends.dtype.kind in "iu"
+    if not is_list or diagonal.ndim != 1 or values.shape != (len(ends),):
         raise InvalidInputError(
-            f"edges must be whole numbers of shape (m, 2), got the shape {ends.shape} of "
-            f"{ends.dtype}"
-        )
-    if diagonal.ndim != 1 or values.shape != (len(ends),):
-        raise InvalidInputError(
-            f"the diagonal has the shape {diagonal.shape}, and values {values.shape}; with "
-            f"{len(ends)} edges these must be vectors, values of {len(ends)} numbers"
+            "with edges, which are whole numbers of shape (m, 2), the diagonal is a vector, and "
+            f"values are m numbers; got edges of the shape {ends.shape} of {ends.dtype}, a "
+            f"diagonal of the shape {diagonal.shape}, and values of the shape {values.shape}"
         )
     is_wrong = (ends < 0).any(axis=1) | (ends >= diagonal.size).any(axis=1)
     is_wrong |= ends[:, 0] == ends[:, 1]
@@ -146,7 +142,6 @@ def left_ends(matrix: Any, v: npt.ArrayLike) -> cp.Expression:
     """
     matrix = cp.Expression.cast_to_const(matrix)
     weights = positive_vector("v", v, _check_square(matrix))
-    ratios = weights[None, :] / weights[:, None]
-    np.fill_diagonal(ratios, 0.0)
-    ends: cp.Expression = cp.diag(matrix) - cp.sum(cp.multiply(ratios, cp.abs(matrix)), axis=1)
+    others = cp.abs(matrix - cp.diag(cp.diag(matrix)))
+    ends: cp.Expression = cp.diag(matrix) - cp.multiply(1 / weights, others @ weights)
     return ends

@@ -18,7 +18,7 @@ from scipy.sparse import coo_array, csr_array, eye_array, hstack, vstack
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.laplacian import labels_without_bridges
-from gdaopt.support.cvxpy_internals import AffineExpressions, ConeForm
+from gdaopt.support.cvxpy_internals import ConeForm
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance
 
@@ -95,8 +95,6 @@ class Model:
     ----------
     form : ConeForm
         The problem in affine expressions, and in the variables of the model.
-    point : cvxpy.Expression
-        1, and then the entries of these variables, each column by column.
     matrices : list of AffineMatrix
         The matrix inequalities.
     linear, cones : list of cvxpy.Constraint
@@ -112,7 +110,6 @@ class Model:
     """
 
     form: ConeForm
-    point: cp.Expression
     matrices: list[AffineMatrix]
     linear: list[Any]
     cones: list[Any]
@@ -128,13 +125,9 @@ class Model:
         Matrix inequalities are left out.
         """
         curved = [cp.vec(part, order="F") for cone in self.cones for part in cone.args]
-        both_ways = vstack(
-            [
-                self.rows[self.is_equality],
-                read_affine(curved, self.form.problem.variables()),
-                eye_array(len(self.is_integer), format="csr")[self.is_integer],
-            ]
-        )
+        cones = self.form.read(curved)
+        whole = eye_array(len(self.is_integer), format="csr")[self.is_integer]
+        both_ways = vstack([self.rows[self.is_equality], cones, whole])
         harm = csr_array(vstack([self.cost, -self.rows, both_ways, -both_ways]))
         places = np.arange(len(self.is_integer))
         rises, falls = harm.indices[harm.data > 0], harm.indices[harm.data < 0]
@@ -166,23 +159,6 @@ class Model:
             np.minimum.at(upper, columns[numbers < 0], ends[numbers < 0])
         return lower[size:], upper[size:]
 
-    def values(self, point: FloatArray) -> dict[int, FloatArray]:
-        """Return the values of the user's variables at a point, by their ids."""
-        values, start = {}, 1
-        for variable in self.form.problem.variables():
-            part = point[start : start + variable.size]
-            values[variable.id] = part.reshape(variable.shape, order="F")
-            start += variable.size
-        return self.form.to_user(values)
-
-    def assign_duals(self, row_duals: FloatArray) -> None:
-        """Give the linear constraints their multipliers."""
-        start = 0
-        for constraint in self.linear:
-            part = row_duals[start : start + constraint.size]
-            constraint.save_dual_value(part.reshape(constraint.shape, order="F"))
-            start += constraint.size
-
 
 def widened(coefficients: csr_array, count: int) -> csr_array:
     """Return coefficients with as many further variables, on which nothing depends."""
@@ -201,34 +177,23 @@ def read_model(problem: cp.Problem) -> Model:
     """
     check_instance("problem", problem, cp.Problem)
     kinds = cp.constraints
-    inequalities = [each for each in problem.constraints if isinstance(each, kinds.PSD)]
-    for part in [*problem.variables(), *(each.args[0] for each in inequalities)]:
-        name = shortened(str(part))[1:-1]
+    for part in (problem.objective, *problem.constraints):
+        if not part.is_dcp():
+            raise InvalidInputError(
+                f"{shortened(str(part))[1:-1]} is not convex by the rules of CVXPY; a matrix "
+                "inequality must be affine in the variables"
+            )
+    for part in (*problem.variables(), *(each for row in problem.constraints for each in row.args)):
         if part.is_complex():
             raise InvalidInputError(
-                f"{name} is complex; write the real and the imaginary parts as two variables, and "
-                "the matrix as a real one of twice the size"
+                f"{shortened(str(part))[1:-1]} is complex; write the real and the imaginary parts "
+                "as two variables, and the matrix as a real one of twice the size"
             )
-        if not part.is_affine():
-            raise InvalidInputError(
-                f"the matrix {name} is not affine; discs are for real matrices that are affine in "
-                "the variables"
-            )
-    if not problem.is_dcp():
-        raise InvalidInputError(
-            "CVXPY does not see that the problem is convex: problem.is_dcp() is False"
-        )
     form = ConeForm(problem)
-    variables = form.problem.variables()
-    # What is neither the user's nor an atom's is an attribute's, and has that variable alone.
-    sources: dict[Any, Any] = {(variable.id,): variable for variable in problem.variables()}
-    sources |= {form.partners[user.id].id: user for user in problem.constraints}
     matrices, linear, cones = [], [], []
     for constraint in form.problem.constraints:
         if isinstance(constraint, kinds.PSD) and constraint.args[0].ndim == 2:
-            own = sources.get(tuple(each.id for each in constraint.variables()), constraint)
-            source = sources.get(constraint.id, own)
-            matrices.append(_read_matrix(source, constraint, variables))
+            matrices.append(_read_matrix(form, constraint))
         elif isinstance(constraint, _EQUALITIES + _INEQUALITIES):
             linear.append(constraint)
         else:
@@ -239,22 +204,21 @@ def read_model(problem: cp.Problem) -> Model:
             "method='discs'"
         )
     truths, others = form.list_whole_numbers()
-    x = cp.hstack([cp.vec(variable, order="F") for variable in variables])
     if truths:
+        x = form.point[1:]
         linear += [x[truths] >= 0, x[truths] <= 1]
     signs = [1 if isinstance(each, kinds.NonNeg) else -1 for each in linear]
     rows = [sign * cp.vec(each.expr, order="F") for sign, each in zip(signs, linear, strict=True)]
     is_equality = [np.full(each.size, isinstance(each, _EQUALITIES)) for each in linear]
     return Model(
         form,
-        cp.hstack([1.0, x]),
         matrices,
         linear,
         cones,
-        read_affine([form.problem.objective.args[0]], variables),
-        read_affine(rows, variables),
+        form.read([form.problem.objective.args[0]]),
+        form.read(rows),
         np.concatenate([np.zeros(0, dtype=bool), *is_equality]),
-        np.isin(np.arange(1 + x.size), 1 + np.array(truths + others)),
+        np.isin(np.arange(form.point.size), 1 + np.array(truths + others)),
     )
 
 
@@ -262,20 +226,10 @@ _EQUALITIES = (cp.constraints.Equality, cp.constraints.Zero)
 _INEQUALITIES = (cp.constraints.Inequality, cp.constraints.NonNeg, cp.constraints.NonPos)
 
 
-def read_affine(expressions: list[cp.Expression], variables: list[cp.Variable]) -> csr_array:
-    """Return the coefficients of affine expressions, one below the other."""
-    if not expressions:
-        return csr_array((0, 1 + sum(variable.size for variable in variables)))
-    matrix, offset = AffineExpressions(expressions, *variables).arrays()
-    coefficients = csr_array(hstack([csr_array(offset[:, None]), matrix]))
-    coefficients.eliminate_zeros()
-    return coefficients
-
-
-def _read_matrix(source: Any, inequality: Any, variables: list[cp.Variable]) -> AffineMatrix:
+def _read_matrix(form: ConeForm, inequality: Any) -> AffineMatrix:
     """Read an affine matrix; of one that is not symmetric its symmetric part, as CVXPY does."""
     matrix = inequality.args[0]
-    size, full = matrix.shape[0], read_affine([matrix], variables)
+    size, full = matrix.shape[0], form.read([matrix])
     transposed = np.arange(size * size).reshape(size, size).T.ravel()
     half = csr_array(0.5 * (full + full[transposed]))
     half.eliminate_zeros()
@@ -283,7 +237,7 @@ def _read_matrix(source: Any, inequality: Any, variables: list[cp.Variable]) -> 
     first, second = places % size, places // size
     is_edge = first < second
     return AffineMatrix(
-        source,
+        form.source_of(inequality),
         inequality,
         half[np.arange(size) * (size + 1)],
         (first[is_edge], second[is_edge]),

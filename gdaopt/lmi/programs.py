@@ -6,6 +6,7 @@ See `docs/theory/lmi.md`, "Theorem: one vector, two linear programs".
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -80,12 +81,10 @@ class DiscPrograms:
         self, model: Model, structure: Structure, solver: str, options: Mapping[str, Any]
     ) -> None:
         for each in structure.inequalities:
-            if not each.is_exact:
-                raise InvalidInputError(str(each))
-            if each.is_free:
+            if not each.is_exact or each.is_free:
                 raise InvalidInputError(
-                    f"{each}; linear programs and their proofs know the signs of its own entries "
-                    "only, so take by='cones'"
+                    f"{each}; linear programs and their proofs need the signs of its own entries, "
+                    "so take by='cones'"
                 )
         if model.cones:
             raise InvalidInputError(
@@ -108,61 +107,54 @@ class DiscPrograms:
 
     # --- The programs -------------------------------------------------------------------------
 
-    def aligned(
-        self, v: FloatArray, spread: float = np.inf, whole: FloatArray | None = None
-    ) -> Optimum:
+    def aligned(self, v: FloatArray, spread: float = np.inf) -> Optimum:
         """Return the optimum where left-ends are aligned by v > 0, and their multipliers are near.
 
         These are at most `spread` times as far apart as the squares of v. With infinity, the
         default, all left-ends have to be ≥ 0, which keeps the matrix inequalities: the value is an
-        upper bound. With 1 only ``v'DF(x)Dv ≥ 0`` is left: the value is a lower bound. Between them
-        the left-ends may fall short, at a price. Where `whole` is a point, whole numbers are its.
+        upper bound. Else the left-ends may fall short, at a price.
         """
-        size = self.matrix.n_nodes
-        v = np.maximum(v, _LEAST * v.max()) if v.any() else np.ones(size)
-        first, second = self.matrix.edges
-        ratios = v[second] / v[first]
-        radii = incidence(first, size, ratios) + incidence(second, size, 1 / ratios)
-        left_ends = csr_array(self.diagonal - radii @ self.magnitudes)
+        left_ends, squares = self._align(v)
         if spread == np.inf:
-            return self.minimize(left_ends, whole)
-        squares = v**2 / (v @ v)
-        form = csr_array(squares[None, :]) @ left_ends
-        if spread == 1:
-            optimum, of_nodes = self.minimize(form), np.zeros(size)
-        else:
-            price = csr_array((1 - spread) * squares[None, :])
-            short = [hstack([left_ends, eye_array(size)]), hstack([form, price])]
-            optimum = self.minimize(csr_array(vstack(short)))
-            of_nodes = optimum.multipliers[:-1]
-        return replace(optimum, multipliers=of_nodes + optimum.multipliers[-1] * squares)
+            return self.minimize(left_ends)
+        short = hstack([left_ends, eye_array(len(v))])
+        form = hstack([squares @ left_ends, (1 - spread) * squares])
+        optimum = self.minimize(csr_array(vstack([short, form])))
+        of_nodes, of_form = optimum.multipliers[:-1], optimum.multipliers[-1]
+        return replace(optimum, multipliers=of_nodes + of_form * squares.toarray()[0])
 
     def bound_below(self, d: FloatArray) -> Optimum:
         """Return the optimum over all points with ``d'DF(x)Dd ≥ 0``; its value may be -∞."""
+        left_ends, squares = self._align(d)
         try:
-            return self.aligned(d, 1)
+            optimum = self.minimize(csr_array(squares @ left_ends))
         except (InfeasibleProblemError, SolverFailedError):
             return NO_BOUND
+        return replace(optimum, multipliers=optimum.multipliers * squares.toarray()[0])
 
-    def minimize(self, rows: csr_array, whole: FloatArray | None = None) -> Optimum:
+    def _align(self, v: FloatArray) -> tuple[csr_array, csr_array]:
+        """Return the coefficients of the left-ends that v aligns, and the row of its squares."""
+        v = np.maximum(v, _LEAST * v.max()) if v.any() else np.ones(len(v))
+        first, second = self.matrix.edges
+        ratios = v[second] / v[first]
+        radii = incidence(first, len(v), ratios) + incidence(second, len(v), 1 / ratios)
+        left_ends = csr_array(self.diagonal - radii @ self.magnitudes)
+        return left_ends, csr_array(v[None, :] ** 2 / (v @ v))
+
+    def minimize(self, rows: csr_array) -> Optimum:
         """Minimise the objective where rows are ≥ 0; their last variables are new ones, all ≥ 0."""
-        model, n_old = self.model, self._rows.shape[1]
-        n_new, n_rows = rows.shape[1] - n_old, self._rows.shape[0]
+        model, (n_rows, n_old) = self.model, self._rows.shape
+        n_new = rows.shape[1] - n_old
         everything = vstack([widened(self._rows, n_new), rows]).tocsc()
+        cost = widened(model.cost, rows.shape[1] - model.cost.shape[1]).toarray()[0]
         least = -everything[:, [0]].toarray().ravel()
         most, equal = np.full(len(least), np.inf), np.flatnonzero(model.is_equality)
         most[equal] = least[equal]
-        lower = np.where(np.arange(1, n_old + n_new) < n_old, -np.inf, 0.0)
-        upper = np.full(len(lower), np.inf)
-        if whole is not None:
-            index = np.flatnonzero(model.is_integer)
-            lower[index - 1] = upper[index - 1] = np.round(whole[index])
-        cost = widened(model.cost, n_old + n_new - model.cost.shape[1]).toarray()[0]
-        arrays = LinearArrays.of(cost[1:], everything[:, 1:], least, most, lower, upper)
+        lower = np.repeat([-np.inf, 0.0], [n_old - 1, n_new])
+        arrays = LinearArrays.of(cost[1:], everything[:, 1:], least, most, lower)
         self.n_solved += 1
-        duals = np.zeros(len(least))
-        if model.is_integer.any() and whole is None:
-            point = self._solve_whole(arrays)
+        if model.is_integer.any():
+            point, duals = self._solve_whole(arrays), None
         else:
             polytope = LinearPolytope.of(arrays, np.zeros(len(lower)))
             backend = make_backend(self._solver, self._options)
@@ -170,9 +162,9 @@ class DiscPrograms:
                 answer = backend.minimize(polytope, arrays.cost, Stopwatch(), None)
             if answer.status != "optimal":  # its value would be no bound
                 raise SolverFailedError(f"{self._solver} calls a linear program {answer.status}")
-            point = answer.point
-            duals = duals if answer.row_duals is None else answer.row_duals
+            point, duals = answer.point, answer.row_duals
             observe(arrays.cost, polytope, point, point)
+        duals = np.zeros(len(least)) if duals is None else duals
         return Optimum(
             float(cost[0] + cost[1:] @ point),
             np.append(1.0, point[: model.cost.shape[1] - 1]),
@@ -183,13 +175,12 @@ class DiscPrograms:
 
     def _solve_whole(self, arrays: LinearArrays) -> FloatArray:
         """Return the optimum of a program with whole numbers, by a solver that CVXPY calls."""
-        compiled = CompiledProblem(arrays)
-        compiled.assign(arrays)
         index = np.flatnonzero(self.model.is_integer) - 1
-        is_whole = compiled.x[index] == cp.Variable(len(index), integer=True)
-        program = cp.Problem(compiled.problem.objective, [*compiled.problem.constraints, is_whole])
+        whole = cp.Variable(len(index), integer=True)
+        compiled = CompiledProblem(replace(arrays, cones=lambda x: [x[index] == whole]))
+        compiled.assign(arrays)
         solver = "HIGHS" if self._solver == "highspy" else self._solver
-        solve_program(program, solver, solver_opts=self._options)
+        solve_program(compiled.problem, solver, solver_opts=self._options)
         return np.asarray(compiled.x.value, dtype=np.float64)
 
     # --- Points -------------------------------------------------------------------------------
@@ -200,7 +191,12 @@ class DiscPrograms:
         return sparse_symmetric(diagonal, self.matrix.edges, -np.abs(entries))
 
     def first_alignment(self) -> FloatArray:
-        """Return the first eigenvector at an interior point: discs that it aligns have a point."""
+        """Return the first eigenvector at an interior point: discs that it aligns have a point.
+
+        With whole numbers no such point is looked for; all entries are 1 then.
+        """
+        if self.model.is_integer.any():
+            return np.ones(self.matrix.n_nodes)
         return first_eigenvector(self.switched(self.interior_point))[0]
 
     def feasible_near(self, point: FloatArray) -> tuple[FloatArray, float]:
@@ -209,6 +205,8 @@ class DiscPrograms:
         The point must keep the linear constraints. Newton's steps never go too far, because the
         least eigenvalue is concave; where they are short, one goes to where its chord is 0.
 
+        With whole numbers it is the optimum of the discs that the first eigenvector aligns.
+
         Returns
         -------
         point : ndarray
@@ -216,6 +214,11 @@ class DiscPrograms:
         value : float
             Its value; infinity if none is found, because the interior is empty.
         """
+        if self.model.is_integer.any():
+            with suppress(InfeasibleProblemError):
+                above = self.aligned(first_eigenvector(self.switched(point))[0])
+                return above.point, above.value
+            return point, np.inf
         v = None
         for _ in range(_MOST_STEPS):
             matrix = self.switched(point)
@@ -246,16 +249,10 @@ class DiscPrograms:
         InfeasibleProblemError
             When that eigenvalue is negative for all x; the message has a vector that proves it.
         """
-        rows, is_equality = self.model.rows, self.model.is_equality
-        least, new = cp.Variable(), cp.Variable(rows.shape[1] - 1)
-        point, constraints = cp.hstack([1.0, new]), [least <= 1]
-        if is_equality.any():
-            constraints.append(rows[is_equality] @ point == 0)
-        if not is_equality.all():
-            constraints.append(rows[~is_equality] @ point >= 0)
-        diagonal, entries = self.matrix.at(point)
+        model, least = self.model, cp.Variable()
+        diagonal, entries = self.matrix.at(model.form.point)
         cones = edge_cones(diagonal - least, self.matrix.edges, entries)
-        program = cp.Problem(cp.Maximize(least), [*constraints, *cones])
+        program = cp.Problem(cp.Maximize(least), [least <= 1, *model.linear, *cones])
         solve_program(program, "CLARABEL", gap=_GAP, name="search for an interior point")
         if program.value < -_GAP:
             vector = np.sqrt(np.maximum(np.atleast_1d(cones[-1].dual_value), 0.0))
@@ -263,7 +260,7 @@ class DiscPrograms:
                 f"each point has an eigenvalue below {program.value:.3g}: d'F(x)d is negative for "
                 f"d = {np.array2string(vector, precision=4, threshold=8)}, up to signs"
             )
-        return np.asarray(point.value)
+        return np.asarray(model.form.point.value)
 
 
 def first_eigenvector(matrix: csr_array, v: FloatArray | None = None) -> tuple[FloatArray, float]:

@@ -61,7 +61,7 @@ class Proof:
     @property
     def values(self) -> dict[int, FloatArray]:
         """The values of the problem's variables at the point, by their ``id``."""
-        return self.model.values(self.point)
+        return self.model.form.to_user(self.point[1:])
 
 
 def relative_gap(lower: float, upper: float) -> float:
@@ -95,7 +95,7 @@ def certify(
     Raises
     ------
     InvalidInputError
-        When an inequality is not exact, a variable has no value, or one must be a whole number.
+        When an inequality is not exact, or a variable has no value.
     InfeasibleProblemError
         When no point keeps the constraints.
 
@@ -114,16 +114,6 @@ def certify(
     names = ", ".join(str(each) for each in problem.variables() if each.value is None)
     if names:
         raise InvalidInputError(f"{names} has no value; solve the problem first, by any solver")
-    if model.is_integer.any():
-        raise InvalidInputError(
-            "the problem has whole numbers, which the bounds know nothing of; replace them by "
-            "variables with bounds"
-        )
-    if len(model.form.problem.variables()) > len(problem.variables()):
-        raise InvalidInputError(
-            "the objective or a constraint is not linear as it is written; write it in rows with "
-            "variables of your own, or take the bounds that method='discs' gives"
-        )
     return prove(programs, bounds_at(programs, np.append(1.0, model.form.from_user())))
 
 
@@ -152,7 +142,7 @@ def prove(
     """Return the best bounds of the rounds of a sequence, once these are near enough."""
     model, least, best = programs.model, np.inf, NO_BOUND
     for point, below in rounds:
-        feasible, value = _feasible(programs, point)
+        feasible, value = programs.feasible_near(point)
         if value < least:
             least, nearest = value, feasible
         if below.value > best.value:
@@ -167,17 +157,3 @@ def prove(
     bounds = (best.value, least) if model.form.sign > 0 else (-least, -best.value)
     vector, duals = np.sqrt(best.multipliers), best.row_duals
     return Proof(model, programs.structure, *bounds, nearest, vector, duals, programs.n_solved)
-
-
-def _feasible(programs: DiscPrograms, point: FloatArray) -> tuple[FloatArray, float]:
-    """Return a point nearby that keeps all inequalities, and its value: infinity if none is found.
-
-    With whole numbers it is the optimum of a program of aligned discs where these are fixed.
-    """
-    if not programs.model.is_integer.any():
-        return programs.feasible_near(point)
-    try:
-        above = programs.aligned(first_eigenvector(programs.switched(point))[0], whole=point)
-    except InfeasibleProblemError:
-        return point, np.inf
-    return above.point, above.value

@@ -81,9 +81,8 @@ class Inequality:
                 "nonpositive="
             )
         if not len(signs):
-            return (
-                "its multiplier's graph has no cycle" if self.is_free else "its graph has no cycle"
-            )
+            graph = "multiplier's graph" if self.is_free else "graph"
+            return f"its {graph} has no cycle"
         of_what = " of its multiplier" if self.is_free else ""
         if (signs < 0).all():
             return f"no entry{of_what} in a cycle is positive"
@@ -193,7 +192,7 @@ def analyse(
         if by_programs:
             is_unknown = (least < -allowed) & (largest > allowed)
             for edge in np.flatnonzero(is_unknown & matrix.in_cycle):
-                entry = matrix.entries[[edge]] @ model.point
+                entry = matrix.entries[[edge]] @ model.form.point
                 least[edge], largest[edge] = _least(model, entry), -_least(model, -entry)
         signs = np.where(largest <= allowed, -1.0, np.where(least >= -allowed, 1.0, 0.0))
         if id(matrix.source) in asserted:

@@ -22,7 +22,7 @@ from gdaopt.lmi.model import Model, read_model
 from gdaopt.lmi.programs import DiscPrograms
 from gdaopt.lmi.proof import Proof, bounds_at, prove
 from gdaopt.lmi.signs import Structure, analyse
-from gdaopt.support.cvxpy_internals import list_cones, record_status
+from gdaopt.support.cvxpy_internals import list_cones, record_status, split
 from gdaopt.support.validation import check_name, flag, integer, number
 
 NAME = "discs"
@@ -101,10 +101,8 @@ def solve_by_discs(
         has_cones = solver is None or "SOC" in list_cones(find_solver(solver))
         by = "cones" if has_cones and not model.is_integer.any() else "tangents"
     check_name("by", by, ("cones", *SEQUENCES))
-    if strict:
-        for each in report.inequalities:
-            if not each.is_exact:
-                raise InvalidInputError(str(each))
+    if strict and not report.is_exact:
+        raise InvalidInputError(str(report))
     name = find_solver(solver or ("CLARABEL" if by == "cones" else "highspy"))
     start = time.perf_counter()
     try:
@@ -114,19 +112,14 @@ def solve_by_discs(
             programs = DiscPrograms(model, report, name, options)
             proof = prove(programs, SEQUENCES[by](programs), tolerance, max_programs)
             status = cp.OPTIMAL if proof.gap <= tolerance else cp.OPTIMAL_INACCURATE
-            model.assign_duals(proof.row_duals)
+            parts = split(proof.row_duals, model.linear)
+            for constraint, part in zip(model.linear, parts, strict=True):
+                constraint.save_dual_value(part)
+            _hand_back_duals(report, proof)
     except InfeasibleProblemError as error:
         worst = model.form.sign * np.inf
         record_status(problem, cp.INFEASIBLE, worst, f"{NAME} by {by}", extra_stats=str(error))
         return worst
-    first = 0
-    for each in report.inequalities:
-        if each.is_exact and not each.is_free:
-            part = proof.vector[first : first + each.matrix.n_nodes]
-            signed = each.switching(each.matrix.entries @ proof.point) * part
-            each.matrix.inequality.save_dual_value(np.outer(signed, signed))
-            first += len(part)
-    model.form.hand_back_duals()
     for variable in problem.variables():
         variable.save_value(proof.values[variable.id])
     value = float(problem.objective.value)
@@ -152,14 +145,14 @@ def _solve_cones(
         if not each.is_exact:
             replaced.append([matrix.inequality])
         elif each.is_free:
-            replaced.append(minor_cones(matrix, model.point))
+            replaced.append(minor_cones(matrix, model.form.point))
         else:
-            diagonal, entries = matrix.at(model.point)
+            diagonal, entries = matrix.at(model.form.point)
             replaced.append(edge_cones(diagonal, matrix.edges, entries))
     constraints = [*model.linear, *model.cones, *chain(*replaced)]
     program = cp.Problem(model.form.problem.objective, constraints)
     solve_program(program, solver, solver_opts=options)
-    point, squares = np.asarray(model.point.value), [np.zeros(0)]
+    point, squares = np.asarray(model.form.point.value), [np.zeros(0)]
     for matrix, each, cones in zip(model.matrices, report.inequalities, replaced, strict=True):
         if each.is_exact and each.is_free:
             point = complete(model, matrix, each, point)
@@ -168,6 +161,7 @@ def _solve_cones(
             squares.append(np.maximum(np.atleast_1d(cones[-1].dual_value), 0.0))
     d = np.sqrt(np.concatenate(squares))
     proof = Proof(model, report, -np.inf, np.inf, point, d, np.zeros(0), 1)
+    _hand_back_duals(report, proof)  # before other programs change those of the form
     # Without an interior, or where not all is linear and exact, there are no bounds.
     with suppress(InvalidInputError, InfeasibleProblemError, SolverFailedError):
         if not model.is_integer.any():
@@ -175,3 +169,15 @@ def _solve_cones(
             bounds = prove(programs, bounds_at(programs, point, d))
             proof = replace(proof, lower=bounds.lower, upper=bounds.upper)
     return str(program.status), proof
+
+
+def _hand_back_duals(report: Structure, proof: Proof) -> None:
+    """Give the user's constraints their multipliers, which are (Dd)(Dd)' of exact inequalities."""
+    first = 0
+    for each in report.inequalities:
+        if each.is_exact and not each.is_free:
+            part = proof.vector[first : first + each.matrix.n_nodes]
+            signed = each.switching(each.matrix.entries @ proof.point) * part
+            each.matrix.inequality.save_dual_value(np.outer(signed, signed))
+            first += len(part)
+    proof.model.form.hand_back_duals()

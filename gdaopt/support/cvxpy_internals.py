@@ -34,7 +34,7 @@ from cvxpy.reductions.matrix_stuffing import extract_mip_idx
 from cvxpy.reductions.solution import Solution
 from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC, SOLVER_MAP_QP
 from cvxpy.utilities import scopes
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csc_array, csr_array, hstack
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.support.text import reason, shortened
@@ -59,6 +59,7 @@ __all__ = [
     "replace_params_with_consts",
     "set_label",
     "solver_interface",
+    "split",
     "squared_argument",
     "symmetric_part",
     "write_in_affine_atoms",
@@ -141,6 +142,8 @@ class ConeForm:
         The form.
     sign : float
         What the user's objective is multiplied by to be minimised: 1 or -1.
+    point : cvxpy.Expression
+        1, and then the entries of all variables, each column by column.
     partners : dict of int to cvxpy.Constraint
         The constraint of the form for the id of each of the user's.
     """
@@ -150,7 +153,16 @@ class ConeForm:
         flip = [FlipObjective()] if self.sign < 0 else []
         steps = [EvalParams(), *flip, Dcp2Cone(), CvxAttr2Constr(reduce_bounds=True)]
         self._user, self._chain = user, Chain(reductions=steps)
-        self.problem, self._inverse = self._chain.apply(user)
+        reduced, self._inverse = self._chain.apply(user)
+        # A variable without attributes is still the user's own, whose value a solve would change.
+        own = {
+            id(each): cp.Variable(each.shape, each.name(), each.id, **each.attributes)
+            for each in reduced.variables()
+        }
+        copies = [part.tree_copy(own) for part in (reduced.objective, *reduced.constraints)]
+        self.problem = cp.Problem(copies[0], copies[1:])
+        parts = [cp.vec(variable, order="F") for variable in self.problem.variables()]
+        self.point = cp.hstack([1.0, *parts])
         constraints = {constraint.id: constraint for constraint in self.problem.constraints}
         self.partners: dict[int, Any] = self._invert({}, constraints).dual_vars
 
@@ -159,14 +171,42 @@ class ConeForm:
         solution = Solution(cp.OPTIMAL, None, primal_values, dual_values, {})
         return self._chain.invert(solution, self._inverse)
 
+    def read(self, expressions: Sequence[cp.Expression]) -> csr_array:
+        """Return the coefficients of affine expressions at the point, one below the other."""
+        if not expressions:
+            return csr_array((0, self.point.size))
+        matrix, offset = AffineExpressions(expressions, *self.problem.variables()).arrays()
+        coefficients = csr_array(hstack([csr_array(offset[:, None]), matrix]))
+        coefficients.eliminate_zeros()
+        return coefficients
+
+    def source_of(self, constraint: Any) -> Any:
+        """Return the user's constraint that one of the form is from, or the variable.
+
+        For what CVXPY has written for an atom that is the constraint itself.
+        """
+        for user in self._user.constraints:
+            if self.partners[user.id] is constraint:
+                return user
+        # That of an attribute has this variable alone, those of atoms have more.
+        users = {(variable.id,): variable for variable in self._user.variables()}
+        return users.get(tuple(each.id for each in constraint.variables()), constraint)
+
     def list_whole_numbers(self) -> tuple[list[int], list[int]]:
         """Return which entries of all variables are 0 or 1, and which are other whole numbers."""
         places: Any = extract_mip_idx(self.problem.variables())
         truths, others = ([place for (place,) in kind] for kind in places)
         return truths, others
 
-    def to_user(self, values: Mapping[int, Any]) -> dict[int, Any]:
-        """Return the values of the user's variables from those of the form's, by their ids."""
+    def to_user(self, numbers: FloatArray) -> dict[int, Any]:
+        """Return the values of the user's variables by their ids, from those of the form's.
+
+        These stand one after the other, each column by column.
+        """
+        variables = self.problem.variables()
+        values = {
+            each.id: part for each, part in zip(variables, split(numbers, variables), strict=True)
+        }
         of_user: dict[int, Any] = self._invert(values, {}).primal_vars
         return of_user
 
@@ -182,10 +222,10 @@ class ConeForm:
 
         There must be no variables but the user's, and all must have values.
         """
-        sources = {}
+        sources = {variable.id: variable for variable in self._user.variables()}
         if self._inverse[-1]:
             reduced, users, _ = self._inverse[-1]
-            sources = {reduced[number].id: user for number, user in users.items()}
+            sources |= {reduced[number].id: user for number, user in users.items()}
         values = [np.zeros(0)]
         for variable in self.problem.variables():
             user = sources.get(variable.id, variable)
@@ -195,6 +235,12 @@ class ConeForm:
             part = value[user.sparse_idx] if is_sparse else lower_value(user, value)
             values.append(np.ravel(part, order="F"))
         return np.concatenate(values)
+
+
+def split(numbers: FloatArray, owners: Sequence[Any]) -> list[FloatArray]:
+    """Return the numbers of each variable or constraint, in its shape."""
+    parts = np.split(numbers, np.cumsum([owner.size for owner in owners]))
+    return [part.reshape(each.shape, order="F") for part, each in zip(parts, owners, strict=False)]
 
 
 def list_terms(expression: cp.Expression, factor: float = 1.0) -> list[tuple[float, cp.Expression]]:

@@ -168,7 +168,7 @@ def curved_model() -> cp.Problem:
     [
         (cp.Problem(cp.Minimize(cp.Variable(nonneg=True))), "no matrix inequality"),
         (complex_model(), "is complex"),
-        (curved_model(), "is not affine; discs are for real matrices that are affine"),
+        (curved_model(), "is not convex by the rules of CVXPY; a matrix inequality must be affine"),
     ],
 )
 def test_wrong_models_are_refused(problem: cp.Problem, sentence: str) -> None:
