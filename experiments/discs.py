@@ -23,7 +23,7 @@ from scipy.sparse.linalg import spsolve
 
 import gdaopt as gda
 from experiments.pages import Experiment, MeasuredRows, Page, header, row, write_figure
-from gdaopt.lmi.model import IntArray
+from gdaopt.linalg.entries import IndexArray, sparse_symmetric
 from gdaopt.lmi.programs import first_eigenvector
 from gdaopt.support.processes import ProcessExecutor, WorkerEndedError
 from gdaopt.support.validation import FloatArray
@@ -47,7 +47,7 @@ class Network:
     objective: cp.Minimize
     constraints: list[cp.Constraint]
     diagonal: cp.Expression
-    edges: IntArray
+    edges: IndexArray
     values: cp.Expression
     best: Callable[[], float]  # the objective, once the values of the variables are made feasible
 
@@ -80,15 +80,13 @@ def value_of(variable: cp.Variable) -> FloatArray:
     return np.asarray(variable.value, dtype=np.float64)
 
 
-def symmetric(diagonal: Any, edges: IntArray, values: Any) -> csr_array:
+def symmetric(diagonal: Any, edges: IndexArray, values: Any) -> csr_array:
     """Return a sparse matrix."""
     first, second = edges.T
-    nodes = np.arange(len(diagonal))
-    places = np.concatenate([nodes, first, second]), np.concatenate([nodes, second, first])
-    return csr_array((np.concatenate([diagonal, values, values]), places))
+    return sparse_symmetric(diagonal, (first, second), values)
 
 
-def grid(side: int) -> IntArray:
+def grid(side: int) -> IndexArray:
     """Return the edges of a square grid."""
     nodes = np.arange(side * side).reshape(side, side)
     across = np.stack([nodes[:, :-1].ravel(), nodes[:, 1:].ravel()], axis=1)
@@ -96,7 +94,7 @@ def grid(side: int) -> IntArray:
     return np.concatenate([across, down]).astype(np.intp)
 
 
-def sums_at_nodes(edges: IntArray, size: int) -> csr_array:
+def sums_at_nodes(edges: IndexArray, size: int) -> csr_array:
     """Return the matrix that sums the weights of edges at each node."""
     count = np.arange(len(edges))
     places = edges.T.ravel(), np.concatenate([count, count])

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gdaopt.linalg.entries import Edges, IndexArray
-from gdaopt.linalg.laplacian import bridge, bridges, component_labels, n_components
+from gdaopt.linalg.laplacian import bridge, labels_without_bridges, n_components
 from gdaopt.methods.projected_newton import ProjectedNewton
 from gdaopt.objectives import LogDet
 from gdaopt.objectives.log_det import largest_trace
@@ -58,8 +58,11 @@ def most_likely_metric(
     size, variances = len(covariance), np.diagonal(covariance)
     positive = _positive_pairs(covariance, mask)
     feasible_set = GraphMetrics(_ROOM * largest_trace(covariance, positive), 0.0, edges=mask)
-    cut = bridges(size, positive)
-    blocks = _blocks(size, positive, cut)
+    labels = labels_without_bridges(size, positive)
+    order = np.argsort(labels, kind="stable")
+    blocks = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+    is_cut = labels[positive[0]] != labels[positive[1]]
+    cut = positive[0][is_cut], positive[1][is_cut]
     metric, inverse = np.diag(1 / variances), np.diag(variances)
     # Of features that are blocks of their own the values are exact, but for the logarithm.
     bounds = [1 + math.log(variances[block[0]]) for block in blocks if len(block) == 1]
@@ -153,14 +156,6 @@ def _positive_pairs(covariance: FloatArray, mask: EdgeMask | None) -> Edges:
     rows, columns = mask.edges_of(len(covariance))
     is_positive = covariance[rows, columns] > 0
     return rows[is_positive], columns[is_positive]
-
-
-def _blocks(size: int, edges: Edges, cut: Edges) -> list[IndexArray]:
-    numbers = edges[0] * size + edges[1]
-    is_uncut = ~np.isin(numbers, cut[0] * size + cut[1])
-    labels = component_labels(size, (edges[0][is_uncut], edges[1][is_uncut]))
-    order = np.argsort(labels, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
 
 
 def _inside(mask: EdgeMask | None, block: IndexArray, size: int) -> EdgeMask | None:

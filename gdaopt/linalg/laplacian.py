@@ -158,9 +158,14 @@ def component_labels(size: int, edges: Edges) -> IndexArray:
     return np.asarray(connected_components(graph, directed=False)[1], dtype=np.intp)
 
 
-def bridges(size: int, edges: Edges) -> Edges:
-    """Return the edges without which the graph has more components; each edge is given once."""
-    from scipy.sparse.csgraph import depth_first_order  # on demand: few methods need it
+def labels_without_bridges(size: int, edges: Edges) -> IndexArray:
+    """Return the number of the component that each of K nodes is in once all bridges are cut.
+
+    A bridge is an edge in no cycle: it has ends of different numbers. A depth-first search directs
+    the edges, those of its trees away from the root and all others back. Then the components are
+    those of nodes between which directed paths lead both ways (Robbins 1939).
+    """
+    from scipy.sparse.csgraph import connected_components, depth_first_order
 
     rows, columns = edges
     _, roots = np.unique(component_labels(size, edges), return_index=True)
@@ -169,17 +174,10 @@ def bridges(size: int, edges: Edges) -> Edges:
     graph = csr_array((np.ones(len(starts[0])), starts), shape=(size + 1, size + 1))
     order, parents = depth_first_order(graph, size, directed=False)
     place = np.argsort(order)  # the place of each node in that order
-    others = (parents[rows] != columns) & (parents[columns] != rows)
-    ends = np.sort([place[rows[others]], place[columns[others]]], axis=0)
-    above, below = (np.bincount(places, minlength=size + 1) for places in ends)
-    leaving = (below - above).tolist()  # the edges that leave a subtree, in the order of the search
-    nodes = order[1:]
-    for k, parent in zip(range(size, 0, -1), place[parents[nodes[::-1]]].tolist(), strict=True):
-        leaving[parent] += leaving[k]
-    children = nodes[(np.array(leaving[1:]) == 0) & (parents[nodes] != size)]
-    pairs = np.sort(np.column_stack([children, parents[children]]), axis=1)
-    pairs = pairs[np.lexsort(pairs.T[::-1])].astype(np.intp)
-    return pairs[:, 0], pairs[:, 1]
+    above, below = np.where(place[rows] < place[columns], [rows, columns], [columns, rows])
+    ends = np.where(parents[below] == above, [above, below], [below, above])
+    directed = csr_array((np.ones(len(rows)), tuple(ends)), shape=(size, size))
+    return np.asarray(connected_components(directed, connection="strong")[1], dtype=np.intp)
 
 
 def with_bridges(

@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
-from scipy.sparse import csr_array, hstack
+from scipy.sparse import csr_array, diags_array, eye_array, hstack, vstack
 
 from gdaopt.errors import SolverFailedError
 from gdaopt.lmi.cones import incidence
-from gdaopt.lmi.model import stack
 from gdaopt.lmi.programs import DiscPrograms, Optimum, first_eigenvector
 from gdaopt.support.validation import FloatArray
 
@@ -48,7 +47,7 @@ def align_by_multipliers(programs: DiscPrograms) -> Iterator[Round]:
             continue
         roots = np.sqrt(step.multipliers)
         below = programs.bound_below(roots)
-        yield step.x, below
+        yield step.point, below
         if np.isfinite(best.value):
             promised, gain = step.value - best.value, below.value - best.value
         else:
@@ -66,11 +65,11 @@ def align_by_eigenvector(programs: DiscPrograms) -> Iterator[Round]:
     v, least = programs.first_alignment(), np.inf
     while True:
         above = programs.aligned(v)
-        yield above.x, programs.bound_below(np.sqrt(above.multipliers))
+        yield above.point, programs.bound_below(np.sqrt(above.multipliers))
         if least - above.value <= _SLOW * abs(above.value):
             return
         least = above.value
-        v, _ = first_eigenvector(programs.switched(above.x), v)
+        v, _ = first_eigenvector(programs.switched(above.point), v)
 
 
 def cut_by_tangents(programs: DiscPrograms) -> Iterator[Round]:
@@ -78,31 +77,31 @@ def cut_by_tangents(programs: DiscPrograms) -> Iterator[Round]:
 
     The optimum of each program is a lower bound.
     """
-    first, second = programs.edges.T
-    count, size = len(first), programs.n_nodes
+    size, (first, second) = programs.matrix.n_nodes, programs.matrix.edges
+    count = len(first)
     is_mixed = programs.model.is_integer.any()  # its interior is not looked for
     v = np.ones(size) if is_mixed else programs.first_alignment()
-    edges = np.tile(np.arange(count), 2)
-    ratios = np.concatenate([v[first] / v[second], np.ones(count)])
-    shares = hstack([-incidence(first, size), -incidence(second, size)])
-    nodes = programs.diagonal.with_variables(shares)
+    every = np.arange(count)
+    places = np.append(every, every)
+    ratios = np.append(v[first] / v[second], np.ones(count))
+    shares = [-incidence(ends, size) for ends in (first, second)]
+    nodes = hstack([programs.diagonal, *shares])
     while True:
-        places = np.arange(len(edges)), edges
-        sides = [csr_array((each, places), (len(edges), count)) for each in (ratios, 1 / ratios)]
-        doubled = csr_array((np.full(len(edges), -2.0), places), (len(edges), count))
-        tangents = (doubled @ programs.magnitudes).with_variables(hstack(sides))
-        below = programs.minimize(stack([nodes, tangents]))
-        yield below.x, replace(below, multipliers=below.multipliers[:size])
-        p, q = np.maximum(below.more[:count], 0.0), np.maximum(below.more[count:], 0.0)
-        sizes = -np.asarray(programs.switched(below.x)[first, second]).ravel()
+        at = eye_array(count, format="csr")[places]
+        sides = [diags_array(each) @ at for each in (ratios, 1 / ratios)]
+        tangents = hstack([-2 * at @ programs.magnitudes, *sides])
+        below = programs.minimize(csr_array(vstack([nodes, tangents])))
+        yield below.point, replace(below, multipliers=below.multipliers[:size])
+        p, q = np.maximum(below.more, 0.0).reshape(2, -1)
+        sizes = np.abs(programs.matrix.entries @ below.point)
         radii = np.hypot((p - q) / 2, sizes)
         is_broken = (p + q) / 2 - radii < -_CUT * (p + q)
         if not is_broken.any():
             return
         # The first eigenvector of [[p, -|F|], [-|F|, q]] gives the tangent that is broken most.
         heights = ((p - q) / 2 + radii)[is_broken]
-        edges = np.concatenate([edges, np.flatnonzero(is_broken)])
-        ratios = np.concatenate([ratios, sizes[is_broken] / heights])
+        places = np.append(places, np.flatnonzero(is_broken))
+        ratios = np.append(ratios, sizes[is_broken] / heights)
 
 
 SEQUENCES: dict[str, Callable[[DiscPrograms], Iterator[Round]]] = {

@@ -7,65 +7,57 @@ from __future__ import annotations
 
 import cvxpy as cp
 import numpy as np
+from scipy.sparse.csgraph import shortest_path
 
-from gdaopt.lmi.balance import list_forest
+from gdaopt.linalg.entries import sparse_symmetric
+from gdaopt.lmi.balance import find_switching
+from gdaopt.lmi.cones import incidence, products
 from gdaopt.lmi.model import AffineMatrix, Model
 from gdaopt.lmi.signs import Inequality, free_entries
 from gdaopt.support.validation import FloatArray
 
+_LEAST = 1e-300  # a correlation of 0 has no logarithm
 
-def minor_cones(inequality: Inequality, x: cp.Expression) -> list[cp.Constraint]:
-    """Return the constraints ``F_ii ≥ 0`` and ``F_ij² ≤ F_ii F_jj`` on the multiplier's graph."""
-    matrix = inequality.matrix
-    diagonal = matrix.diagonal(x)
-    if not len(matrix.edges):
+
+def minor_cones(matrix: AffineMatrix, point: cp.Expression) -> list[cp.Constraint]:
+    """Return the constraints ``F_ij² ≤ F_ii F_jj``, where there are edges, and ``F_ii ≥ 0``."""
+    (diagonal, entries), (first, second) = matrix.at(point), matrix.edges
+    if not len(first):
         return [diagonal >= 0]
-    p, q = diagonal[matrix.edges[:, 0]], diagonal[matrix.edges[:, 1]]
-    cones = cp.SOC(p + q, cp.vstack([p - q, 2 * matrix.entries(x)]), axis=0)
-    return [cones, diagonal >= 0]
+    return [products(diagonal[first], diagonal[second], entries), diagonal >= 0]
 
 
-def multiplier_of(inequality: Inequality, constraints: list[cp.Constraint]) -> FloatArray:
+def multiplier_of(matrix: AffineMatrix, constraints: list[cp.Constraint]) -> FloatArray:
     """Return the multiplier of F ⪰ 0 from those of its cones: a block of 2×2 for each edge."""
-    multiplier = np.diag(np.atleast_1d(constraints[-1].dual_value).astype(float))
+    values, diagonal = np.zeros(0), np.atleast_1d(constraints[-1].dual_value)
     if len(constraints) > 1:
-        sums, (differences, products) = (
-            np.asarray(each.value) for each in constraints[0].dual_variables
-        )
-        first, second = inequality.matrix.edges.T
-        np.add.at(multiplier, (first, first), sums + differences)
-        np.add.at(multiplier, (second, second), sums - differences)
-        multiplier[first, second] += products
-        multiplier[second, first] += products
-    return multiplier
+        sums, (differences, values) = (each.value for each in constraints[0].dual_variables)
+        first, second = (incidence(nodes, matrix.n_nodes) for nodes in matrix.edges)
+        diagonal = diagonal + first @ (sums + differences) + second @ (sums - differences)
+    return sparse_symmetric(diagonal, matrix.edges, values).toarray()
 
 
 def complete(
-    model: Model, matrix: AffineMatrix, inequality: Inequality, x: FloatArray
+    model: Model, matrix: AffineMatrix, inequality: Inequality, point: FloatArray
 ) -> FloatArray:
-    """Return x with the free entries of F moved, without harm, so that F ⪰ 0.
+    """Return a point with the free entries of F moved, without harm, so that F ⪰ 0.
 
     Along a bridge the correlation ``F_ij / √(F_ii F_jj)`` stays, along other edges it becomes ±1,
     and that of two nodes is the product along a path between them.
     """
-    roots = np.sqrt(np.maximum(matrix.diagonal(x), 0.0))
-    first, second = inequality.matrix.edges.T
-    sizes = roots[first] * roots[second]
-    ratios = np.clip(inequality.matrix.entries(x) / np.where(sizes > 0, sizes, np.inf), -1, 1)
-    steps = np.where(inequality.is_bridge, ratios, -inequality.signs)
-    correlations = np.zeros((len(roots), len(roots)))
-    seen = np.zeros(0, dtype=np.intp)
-    for node, parent, edge in list_forest(len(roots), inequality.matrix.edges):
-        if edge >= 0:
-            correlations[node, seen] = correlations[seen, node] = (
-                steps[edge] * correlations[parent, seen]
-            )
-        correlations[node, node] = 1.0
-        seen = np.append(seen, node)
-    first, second = matrix.edges.T
+    graph, roots = inequality.matrix, np.sqrt(np.maximum(matrix.diagonal @ point, 0.0))
+    sizes = roots[graph.edges[0]] * roots[graph.edges[1]]
+    ratios = np.clip(graph.entries @ point / np.where(sizes > 0, sizes, np.inf), -1, 1)
+    steps = np.where(graph.in_cycle, -inequality.signs, ratios)
+    sides, _ = find_switching(graph.n_nodes, graph.edges, -np.sign(steps))
+    # The logarithm of a product along a path is the length of the path.
+    lengths = -np.log(np.maximum(np.abs(steps), _LEAST))
+    links = sparse_symmetric(np.zeros(len(roots)), graph.edges, lengths)
+    correlations = np.outer(sides, sides) * np.exp(-shortest_path(links, "D"))
+    wanted = np.outer(roots, roots) * correlations
     columns, slopes = free_entries(model, matrix)
-    moved = np.flatnonzero(slopes)
-    change = (roots[first] * roots[second] * correlations[first, second] - matrix.entries(x))[moved]
-    x = x.copy()
-    x[columns[moved]] += change / slopes[moved]
-    return np.asarray(model.symmetry @ x)
+    moved = slopes != 0
+    change = wanted[matrix.edges] - matrix.entries @ point
+    completed = point.copy()
+    completed[columns[moved]] += change[moved] / slopes[moved]
+    return completed

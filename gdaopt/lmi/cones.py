@@ -10,8 +10,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.lmi.model import IntArray
-from gdaopt.support.validation import positive_vector
+from gdaopt.linalg.entries import Edges, IndexArray, all_edges
+from gdaopt.support.validation import FloatArray, positive_vector
 
 
 def sdd(
@@ -60,71 +60,60 @@ def sdd(
     """
     diagonal = cp.Expression.cast_to_const(diagonal)
     if edges is None:
-        if diagonal.ndim != 2 or diagonal.shape[0] != diagonal.shape[1]:
-            raise InvalidInputError(
-                f"a matrix that stands alone must be n×n, got the shape {diagonal.shape}; else "
-                "give edges and values"
-            )
-        matrix, size = diagonal, diagonal.shape[0]
-        pairs = np.stack(np.triu_indices(size, 1), axis=1)
-        diagonal, values = cp.diag(matrix), matrix[pairs[:, 0], pairs[:, 1]]
-    else:
-        pairs, values = _as_edges(edges, diagonal), cp.Expression.cast_to_const(values)
-        if values.shape != (len(pairs),):
-            raise InvalidInputError(
-                f"values have the shape {values.shape}; with {len(pairs)} edges it must be "
-                f"({len(pairs)},)"
-            )
-    return edge_cones(diagonal, pairs, values)
+        pairs = all_edges(_check_square(diagonal))
+        return edge_cones(cp.diag(diagonal), pairs, diagonal[pairs])
+    values = cp.Expression.cast_to_const(values)
+    ends = np.asarray(edges)
+    if ends.ndim != 2 or ends.shape[1:] != (2,) or ends.dtype.kind not in "iu":
+        raise InvalidInputError(
+            f"edges must be whole numbers of shape (m, 2), got the shape {ends.shape} of "
+            f"{ends.dtype}"
+        )
+    if diagonal.ndim != 1 or values.shape != (len(ends),):
+        raise InvalidInputError(
+            f"the diagonal has the shape {diagonal.shape}, and values {values.shape}; with "
+            f"{len(ends)} edges these must be vectors, values of {len(ends)} numbers"
+        )
+    is_wrong = (ends < 0).any(axis=1) | (ends >= diagonal.size).any(axis=1)
+    is_wrong |= ends[:, 0] == ends[:, 1]
+    _, places = np.unique(np.sort(ends, axis=1), axis=0, return_index=True)
+    is_wrong |= ~np.isin(np.arange(len(ends)), places)
+    if is_wrong.any():
+        number = int(np.argmax(is_wrong))
+        raise InvalidInputError(
+            f"edge {number} is {ends[number].tolist()}; edges are pairs of different nodes from 0 "
+            f"to {diagonal.size - 1}, and none is there twice: give the sum of its values"
+        )
+    first, second = ends.T.astype(np.intp)
+    return edge_cones(diagonal, (first, second), values)
 
 
-def _as_edges(edges: npt.ArrayLike, diagonal: cp.Expression) -> IntArray:
-    pairs = np.asarray(edges)
-    if pairs.ndim != 2 or pairs.shape[1:] != (2,) or pairs.dtype.kind not in "iu":
-        raise InvalidInputError(
-            f"edges must be whole numbers of shape (m, 2), got the shape {pairs.shape} of "
-            f"{pairs.dtype}"
-        )
-    if diagonal.ndim != 1:
-        raise InvalidInputError(
-            f"the diagonal must be a vector where edges are given, got the shape {diagonal.shape}"
-        )
-    size = diagonal.size
-    wrong = np.flatnonzero((pairs.min(axis=1) < 0) | (pairs.max(axis=1) >= size))
-    wrong = wrong if len(wrong) else np.flatnonzero(pairs[:, 0] == pairs[:, 1])
-    if len(wrong):
-        raise InvalidInputError(
-            f"edge {wrong[0]} is {pairs[wrong[0]].tolist()}; edges are pairs of different nodes "
-            f"from 0 to {size - 1}"
-        )
-    ordered = np.sort(pairs, axis=1)
-    distinct, first = np.unique(ordered, axis=0, return_index=True)
-    if len(distinct) < len(pairs):
-        again = np.setdiff1d(np.arange(len(pairs)), first)[0]
-        raise InvalidInputError(
-            f"edge {again}, {pairs[again].tolist()}, is there twice; give the sum of its values"
-        )
-    return pairs.astype(np.intp)
+def _check_square(matrix: cp.Expression) -> int:
+    """Return the size of a matrix; refuse one that is not square."""
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise InvalidInputError(f"a matrix must be n×n, got the shape {matrix.shape}")
+    return int(matrix.shape[0])
 
 
-def edge_cones(
-    diagonal: cp.Expression, edges: IntArray, values: cp.Expression
-) -> list[cp.Constraint]:
+def edge_cones(diagonal: cp.Expression, edges: Edges, values: cp.Expression) -> list[cp.Constraint]:
     """Return the cones of edges, where there are any, and the rows of nodes; see `sdd`."""
-    count = len(edges)
+    count, size = len(edges[0]), diagonal.size
     if not count:
         return [diagonal >= 0]
     p, q = cp.Variable(count, name="p"), cp.Variable(count, name="q")
-    cones = cp.SOC(p + q, cp.vstack([p - q, 2 * values]), axis=0)
-    first, second = (incidence(edges[:, side], diagonal.size) for side in (0, 1))
-    return [cones, diagonal - first @ p - second @ q >= 0]
+    first, second = (incidence(nodes, size) for nodes in edges)
+    return [products(p, q, values), diagonal - first @ p - second @ q >= 0]
 
 
-def incidence(nodes: IntArray, n_nodes: int, weights: npt.ArrayLike = 1.0) -> csr_array:
+def products(p: cp.Expression, q: cp.Expression, values: cp.Expression) -> cp.SOC:
+    """Return the cones ``p_e q_e ≥ F_e²`` for numbers ``p, q ≥ 0``."""
+    return cp.SOC(p + q, cp.vstack([p - q, 2 * values]), axis=0)
+
+
+def incidence(nodes: IndexArray, size: int, weights: FloatArray | float = 1.0) -> csr_array:
     """Return the sparse n×m matrix that adds the number of each edge to that of a node."""
-    count = len(nodes)
-    numbers = np.broadcast_to(np.asarray(weights, dtype=np.float64), (count,))
-    return csr_array((numbers, (nodes, np.arange(count))), shape=(n_nodes, count))
+    numbers = np.zeros(len(nodes)) + weights
+    return csr_array((numbers, (nodes, np.arange(len(nodes)))), shape=(size, len(nodes)))
 
 
 def left_ends(matrix: Any, v: npt.ArrayLike) -> cp.Expression:
@@ -156,9 +145,7 @@ def left_ends(matrix: Any, v: npt.ArrayLike) -> cp.Expression:
     array([1., 1.])
     """
     matrix = cp.Expression.cast_to_const(matrix)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise InvalidInputError(f"the matrix must be n×n, got the shape {matrix.shape}")
-    weights = positive_vector("v", v, matrix.shape[0])
+    weights = positive_vector("v", v, _check_square(matrix))
     ratios = weights[None, :] / weights[:, None]
     np.fill_diagonal(ratios, 0.0)
     ends: cp.Expression = cp.diag(matrix) - cp.sum(cp.multiply(ratios, cp.abs(matrix)), axis=1)

@@ -1,6 +1,7 @@
 """A CVXPY problem with matrix inequalities, read: its matrices, and its linear parts.
 
-Importing the module loads CVXPY.
+All that is affine is a sparse matrix whose columns belong to the *point*: a 1, and then the entries
+of all variables. Importing the module loads CVXPY.
 """
 
 from __future__ import annotations
@@ -12,62 +13,18 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array, hstack, vstack
+from scipy.sparse import coo_array, csr_array, eye_array, hstack, vstack
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.support.cvxpy_internals import AffineExpressions, replace_params_with_consts
+from gdaopt.linalg.entries import Edges
+from gdaopt.linalg.laplacian import labels_without_bridges
+from gdaopt.support.cvxpy_internals import AffineExpressions, ConeForm
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance
 
-IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 
-_MOST_ROUNDS = 5  # bound propagation may go on for ever
-
-
-@dataclass(frozen=True, eq=False)
-class AffineMap:
-    """``A x + b``."""
-
-    matrix: csr_array
-    offset: FloatArray
-
-    def __call__(self, x: Any) -> Any:
-        """Return the values at x, which may be an expression of CVXPY."""
-        if not len(self.offset):
-            return np.zeros(0)  # CVXPY 1.7 has no empty matrices
-        return self.matrix @ x + self.offset
-
-    def __getitem__(self, rows: npt.NDArray[Any]) -> AffineMap:
-        return AffineMap(csr_array(self.matrix[rows]), self.offset[rows])
-
-    def __rmatmul__(self, factors: Any) -> AffineMap:
-        """Return ``S (A x + b)`` for a sparse matrix S."""
-        return AffineMap(csr_array(factors @ self.matrix), factors @ self.offset)
-
-    def __add__(self, other: AffineMap) -> AffineMap:
-        return AffineMap(csr_array(self.matrix + other.matrix), self.offset + other.offset)
-
-    def with_variables(self, columns: Any) -> AffineMap:
-        """Return ``A x + b + C y`` for further variables y; C may be their number, which is 0."""
-        if isinstance(columns, int):
-            columns = csr_array((len(self.offset), columns))
-        return AffineMap(csr_array(hstack([self.matrix, columns])), self.offset)
-
-    def interval(self, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return bounds of the values where ``lower ≤ x ≤ upper``."""
-        rows, columns = self.matrix.nonzero()
-        at_lower, at_upper = self.matrix.data * lower[columns], self.matrix.data * upper[columns]
-        size = len(self.offset)
-        least = np.bincount(rows, np.minimum(at_lower, at_upper), minlength=size)
-        largest = np.bincount(rows, np.maximum(at_lower, at_upper), minlength=size)
-        return self.offset + least, self.offset + largest
-
-
-def stack(maps: list[AffineMap]) -> AffineMap:
-    """Return affine maps of the same variables one below the other."""
-    offsets = np.concatenate([each.offset for each in maps])
-    return AffineMap(csr_array(vstack([each.matrix for each in maps])), offsets)
+_MOST_ROUNDS = 6  # bound propagation may go on for ever
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,101 +34,92 @@ class AffineMatrix:
     Attributes
     ----------
     source : cvxpy.Constraint or cvxpy.Variable
-        What says that the matrix is positive semidefinite, as the user wrote it.
+        What says that the matrix is positive semidefinite, as the user wrote it; for an atom such
+        as `cvxpy.lambda_max` the inequality that CVXPY writes for it.
     inequality : cvxpy.Constraint
         The same in the variables of the model.
-    diagonal, entries : AffineMap
-        The values F_ii, and F_ij of each edge.
-    edges : ndarray of shape (m, 2)
-        The pairs i < j.
+    diagonal, entries : csr_array
+        The coefficients of F_ii, and of F_ij of each edge.
+    edges : tuple of two ndarrays of shape (m,)
+        i and j of each edge, i < j.
     """
 
     source: cp.Constraint | cp.Variable
     inequality: cp.Constraint
-    diagonal: AffineMap
-    edges: IntArray
-    entries: AffineMap
+    diagonal: csr_array
+    edges: Edges
+    entries: csr_array
 
     @property
     def n_nodes(self) -> int:
         """The number of rows of F."""
-        return len(self.diagonal.offset)
+        return int(self.diagonal.shape[0])
+
+    @cached_property
+    def in_cycle(self) -> BoolArray:
+        """Which edges lie in a cycle: all others are bridges."""
+        labels = labels_without_bridges(self.n_nodes, self.edges)
+        first, second = self.edges
+        return np.asarray(labels[first] == labels[second])
 
     def with_edges(self, index: npt.NDArray[Any]) -> AffineMatrix:
         """Return the matrix with some of its edges."""
-        return replace(self, edges=self.edges[index], entries=self.entries[index])
+        first, second = self.edges
+        return replace(self, edges=(first[index], second[index]), entries=self.entries[index])
+
+    def at(self, point: Any) -> tuple[Any, Any]:
+        """Return the diagonal and the entries at a point, which may be an expression of CVXPY."""
+        # CVXPY has no empty matrices before 1.9.
+        entries = self.entries @ point if self.entries.shape[0] else np.zeros(0)
+        return self.diagonal @ point, entries
+
+
+def join(matrices: list[AffineMatrix]) -> AffineMatrix:
+    """Return the matrix that has others as its diagonal blocks, at least one."""
+    starts = np.cumsum([0, *(matrix.n_nodes for matrix in matrices)])
+    shifts = np.repeat(starts[:-1], [len(matrix.edges[0]) for matrix in matrices])
+    first, second = np.concatenate([matrix.edges for matrix in matrices], axis=1) + shifts
+    return replace(
+        matrices[0],
+        diagonal=csr_array(vstack([matrix.diagonal for matrix in matrices])),
+        edges=(first, second),
+        entries=csr_array(vstack([matrix.entries for matrix in matrices])),
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A problem whose matrix inequalities stand apart.
+    """A problem, to be minimised, whose matrix inequalities stand apart.
 
     Attributes
     ----------
-    objective : cvxpy.Minimize or cvxpy.Maximize
-        The objective.
-    constraints : list of pairs of cvxpy.Constraint
-        All but the matrix inequalities: as the user wrote them, and in `variables`.
-    variables : list of pairs of cvxpy.Variable
-        The user's, and those that take their places: other ones where the user's have ``PSD=True``.
-    x : cvxpy.Expression
-        The entries of all variables one after the other, each column by column.
+    form : ConeForm
+        The problem in affine expressions, and in the variables of the model.
+    point : cvxpy.Expression
+        1, and then the entries of these variables, each column by column.
     matrices : list of AffineMatrix
         The matrix inequalities.
-    cost : AffineMap or None
-        The objective, to be minimised; None if it is not affine.
-    rows : AffineMap
-        What the linear constraints say is at most 0, one constraint after the other.
+    linear, cones : list of cvxpy.Constraint
+        All other constraints of the form.
+    cost : csr_array of one row
+        The coefficients of the objective.
+    rows : csr_array
+        Those of what is at least 0 by the linear constraints, one after the other.
     is_equality : ndarray of bool
         Which of these rows must be 0.
-    lower, upper : ndarray
-        Bounds of x by attributes of the variables.
-    symmetry : csr_array
-        What gives all entries of x from those that maps depend on: of symmetric variables the lower
-        half, and of all others each one.
+    is_integer : ndarray of bool
+        Which entries of a point are whole numbers.
     """
 
-    objective: cp.Minimize | cp.Maximize
-    constraints: list[tuple[cp.Constraint, cp.Constraint]]
-    variables: list[tuple[cp.Variable, cp.Variable]]
-    x: cp.Expression
+    form: ConeForm
+    point: cp.Expression
     matrices: list[AffineMatrix]
-    cost: AffineMap | None
-    rows: AffineMap
+    linear: list[Any]
+    cones: list[Any]
+    cost: csr_array
+    rows: csr_array
     is_equality: BoolArray
-    lower: FloatArray
-    upper: FloatArray
-    symmetry: csr_array
-
-    @property
-    def sign(self) -> float:
-        """What the objective is multiplied by to be minimised: 1 or -1."""
-        return -1.0 if isinstance(self.objective, cp.Maximize) else 1.0
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether the objective and all constraints beside the matrices are linear."""
-        return self.cost is not None and all(
-            linear_row(user) is not None for user, _ in self.constraints
-        )
-
-    @property
-    def is_integer(self) -> BoolArray:
-        """Which entries of x are whole numbers."""
-        masks = [
-            _mask(user, user.integer_idx) | _mask(user, user.boolean_idx)
-            for user, _ in self.variables
-        ]
-        return np.concatenate([mask.ravel(order="F") for mask in masks])
-
-    def assign(self, x: FloatArray) -> None:
-        """Give all variables the values of x, the user's own as well."""
-        start = 0
-        for pair in self.variables:
-            entries = x[start : start + pair[0].size].reshape(pair[0].shape, order="F")
-            for variable in pair:
-                variable.save_value(entries)
-            start += pair[0].size
+    is_integer: BoolArray
 
     @cached_property
     def is_harmed(self) -> tuple[BoolArray, BoolArray]:
@@ -179,51 +127,67 @@ class Model:
 
         Matrix inequalities are left out.
         """
-        rises, falls = np.isfinite(self.upper), np.isfinite(self.lower)
-        both_ways: list[npt.NDArray[Any]] = [
-            self.rows[np.flatnonzero(self.is_equality)].matrix.indices
-        ]
-        parts = [(user, linear_row(user)) for user, _ in self.constraints]
-        curved: list[Any] = [user for user, row in parts if row is None]
-        curved += [self.objective] if self.cost is None else []
-        names = {variable.id for part in curved for variable in part.variables()}
-        start = 0
-        for pair in self.variables:
-            if names & {each.id for each in pair}:
-                both_ways.append(self.symmetry.indices[start : start + pair[0].size])
-            start += pair[0].size
-        both_ways.append(np.flatnonzero(self.is_integer))
-        for part in (self.rows, *([] if self.cost is None else [self.cost])):
-            rises[part.matrix.indices[part.matrix.data > 0]] = True
-            falls[part.matrix.indices[part.matrix.data < 0]] = True
-        for index in both_ways:
-            rises[index] = falls[index] = True
-        return rises, falls
+        curved = [cp.vec(part, order="F") for cone in self.cones for part in cone.args]
+        both_ways = vstack(
+            [
+                self.rows[self.is_equality],
+                read_affine(curved, self.form.problem.variables()),
+                eye_array(len(self.is_integer), format="csr")[self.is_integer],
+            ]
+        )
+        harm = csr_array(vstack([self.cost, -self.rows, both_ways, -both_ways]))
+        places = np.arange(len(self.is_integer))
+        rises, falls = harm.indices[harm.data > 0], harm.indices[harm.data < 0]
+        return np.isin(places, rises), np.isin(places, falls)
 
-    @cached_property
-    def bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Bounds of x that follow from its own ones by interval arithmetic over the rows."""
-        equal = self.rows[np.flatnonzero(self.is_equality)]
-        rows = stack([self.rows, AffineMap(-equal.matrix, -equal.offset)])
-        places, columns = rows.matrix.nonzero()
-        numbers, size = rows.matrix.data, len(rows.offset)
-        lower, upper = self.lower, self.upper
+    def bounds(self, coefficients: csr_array) -> tuple[FloatArray, FloatArray]:
+        """Return bounds of affine values by interval arithmetic over the rows.
+
+        Each value is one more variable, with a row that says what it is.
+        """
+        count, size = coefficients.shape
+        meaning = hstack([coefficients, -eye_array(count)])
+        equal = vstack([widened(self.rows[self.is_equality], count), meaning])
+        rows = coo_array(vstack([widened(self.rows, count), meaning, -equal]))
+        (places, columns), numbers, n_rows = rows.coords, rows.data, rows.shape[0]
+        lower, upper = np.full(size + count, -np.inf), np.full(size + count, np.inf)
         for _ in range(_MOST_ROUNDS):
-            before = lower, upper
-            least = numbers * np.where(numbers > 0, lower[columns], upper[columns])
-            is_finite = np.isfinite(least)
-            sums = np.bincount(places, np.where(is_finite, least, 0.0), minlength=size)
-            n_infinite = np.bincount(places, ~is_finite, minlength=size)
-            # The least that the other terms of the row can be.
+            lower[0] = upper[0] = 1.0
+            largest = numbers * np.where(numbers > 0, upper[columns], lower[columns])
+            is_finite = np.isfinite(largest)
+            finite = np.where(is_finite, largest, 0.0)
+            sums = np.bincount(places, finite, minlength=n_rows)
+            n_infinite = np.bincount(places, ~is_finite, minlength=n_rows)
+            # The largest that the other terms of the row can be.
             is_bounded = n_infinite[places] == ~is_finite
-            others = np.where(is_bounded, sums[places] - np.where(is_finite, least, 0.0), -np.inf)
-            ends = (-rows.offset[places] - others) / numbers
-            lower, upper = lower.copy(), upper.copy()
-            np.minimum.at(upper, columns[numbers > 0], ends[numbers > 0])
-            np.maximum.at(lower, columns[numbers < 0], ends[numbers < 0])
-            if np.array_equal(before[0], lower) and np.array_equal(before[1], upper):
-                break
-        return lower, upper
+            others = np.where(is_bounded, sums[places] - finite, np.inf)
+            ends = -others / numbers
+            np.maximum.at(lower, columns[numbers > 0], ends[numbers > 0])
+            np.minimum.at(upper, columns[numbers < 0], ends[numbers < 0])
+        return lower[size:], upper[size:]
+
+    def values(self, point: FloatArray) -> dict[int, FloatArray]:
+        """Return the values of the user's variables at a point, by their ids."""
+        values, start = {}, 1
+        for variable in self.form.problem.variables():
+            part = point[start : start + variable.size]
+            values[variable.id] = part.reshape(variable.shape, order="F")
+            start += variable.size
+        return self.form.to_user(values)
+
+    def assign_duals(self, row_duals: FloatArray) -> None:
+        """Give the linear constraints their multipliers."""
+        start = 0
+        for constraint in self.linear:
+            part = row_duals[start : start + constraint.size]
+            constraint.save_dual_value(part.reshape(constraint.shape, order="F"))
+            start += constraint.size
+
+
+def widened(coefficients: csr_array, count: int) -> csr_array:
+    """Return coefficients with as many further variables, on which nothing depends."""
+    shape = coefficients.shape[0], coefficients.shape[1] + count
+    return csr_array((coefficients.data, coefficients.indices, coefficients.indptr), shape)
 
 
 def read_model(problem: cp.Problem) -> Model:
@@ -232,163 +196,96 @@ def read_model(problem: cp.Problem) -> Model:
     Raises
     ------
     InvalidInputError
-        For problems without a matrix inequality, and for matrices that are not affine, or complex.
+        For problems without a matrix inequality, for matrices that are not affine, or complex, and
+        for problems that CVXPY does not see to be convex.
     """
     check_instance("problem", problem, cp.Problem)
-    for variable in problem.variables():
-        if variable.is_complex():
+    kinds = cp.constraints
+    inequalities = [each for each in problem.constraints if isinstance(each, kinds.PSD)]
+    for part in [*problem.variables(), *(each.args[0] for each in inequalities)]:
+        name = shortened(str(part))[1:-1]
+        if part.is_complex():
             raise InvalidInputError(
-                f"the variable {variable} is complex; write its real and imaginary parts as two "
-                "variables, and the matrix as a real one of twice the size"
+                f"{name} is complex; write the real and the imaginary parts as two variables, and "
+                "the matrix as a real one of twice the size"
             )
-    variables = [(variable, _without_cone(variable)) for variable in problem.variables()]
-    leaves = {id(first): second for first, second in variables if first is not second}
-
-    def placed(part: Any) -> Any:
-        """Return the user's part itself, if it can stay: a solve then sets its dual values."""
-        return part.tree_copy(leaves) if leaves else part
-
-    symmetry = _symmetry([second for _, second in variables])
-
-    def read(expression: cp.Expression) -> AffineMap:
-        written = replace_params_with_consts(expression)
-        matrix, offset = AffineExpressions([written], *(first for first, _ in variables)).arrays()
-        return AffineMap(csr_array(matrix @ symmetry), offset)
-
-    constraints, matrices = [], []
-    for constraint in problem.constraints:
-        pair = constraint, placed(constraint)
-        if isinstance(constraint, cp.constraints.PSD):
-            matrices.append(_matrix_of(*pair, constraint.args[0], read))
+        if not part.is_affine():
+            raise InvalidInputError(
+                f"the matrix {name} is not affine; discs are for real matrices that are affine in "
+                "the variables"
+            )
+    if not problem.is_dcp():
+        raise InvalidInputError(
+            "CVXPY does not see that the problem is convex: problem.is_dcp() is False"
+        )
+    form = ConeForm(problem)
+    variables = form.problem.variables()
+    # What is neither the user's nor an atom's is an attribute's, and has that variable alone.
+    sources: dict[Any, Any] = {(variable.id,): variable for variable in problem.variables()}
+    sources |= {form.partners[user.id].id: user for user in problem.constraints}
+    matrices, linear, cones = [], [], []
+    for constraint in form.problem.constraints:
+        if isinstance(constraint, kinds.PSD) and constraint.args[0].ndim == 2:
+            own = sources.get(tuple(each.id for each in constraint.variables()), constraint)
+            source = sources.get(constraint.id, own)
+            matrices.append(_read_matrix(source, constraint, variables))
+        elif isinstance(constraint, _EQUALITIES + _INEQUALITIES):
+            linear.append(constraint)
         else:
-            constraints.append(pair)
-    for variable, stand_in in variables:
-        if variable is not stand_in:
-            sign = 1.0 if variable.attributes["PSD"] else -1.0
-            matrices.append(_matrix_of(variable, sign * stand_in >> 0, sign * variable, read))
+            cones.append(constraint)
     if not matrices:
         raise InvalidInputError(
             "the problem has no matrix inequality; write one as F >> 0, or solve it without "
             "method='discs'"
         )
-    linear = [(user, linear_row(user)) for user, _ in constraints]
-    rows = [(user, row) for user, row in linear if row is not None]
-    is_equality = [np.full(row.size, isinstance(user, _EQUALITIES)) for user, row in rows]
-    minimised = problem.objective.args[0] * (
-        -1 if isinstance(problem.objective, cp.Maximize) else 1
-    )
-    size = symmetry.shape[0]
+    truths, others = form.list_whole_numbers()
+    x = cp.hstack([cp.vec(variable, order="F") for variable in variables])
+    if truths:
+        linear += [x[truths] >= 0, x[truths] <= 1]
+    signs = [1 if isinstance(each, kinds.NonNeg) else -1 for each in linear]
+    rows = [sign * cp.vec(each.expr, order="F") for sign, each in zip(signs, linear, strict=True)]
+    is_equality = [np.full(each.size, isinstance(each, _EQUALITIES)) for each in linear]
     return Model(
-        placed(problem.objective),
-        constraints,
-        variables,
-        cp.hstack([cp.vec(second, order="F") for _, second in variables]),
+        form,
+        cp.hstack([1.0, x]),
         matrices,
-        read(minimised) if minimised.is_affine() else None,
-        read(cp.hstack([row for _, row in rows]))
-        if rows
-        else AffineMap(csr_array((0, size)), np.zeros(0)),
+        linear,
+        cones,
+        read_affine([form.problem.objective.args[0]], variables),
+        read_affine(rows, variables),
         np.concatenate([np.zeros(0, dtype=bool), *is_equality]),
-        *_bounds_of(variables, symmetry),
-        symmetry,
+        np.isin(np.arange(1 + x.size), 1 + np.array(truths + others)),
     )
 
 
 _EQUALITIES = (cp.constraints.Equality, cp.constraints.Zero)
+_INEQUALITIES = (cp.constraints.Inequality, cp.constraints.NonNeg, cp.constraints.NonPos)
 
 
-def linear_row(constraint: cp.Constraint) -> Any:
-    """Return the vector that a linear constraint says is ≤ 0, or 0; None for other constraints."""
-    if not all(argument.is_affine() for argument in constraint.args):
-        return None
-    kinds = cp.constraints
-    if isinstance(constraint, kinds.Inequality | kinds.Equality):
-        return cp.vec(constraint.args[0] - constraint.args[1], order="F")
-    if isinstance(constraint, kinds.NonPos | kinds.NonNeg | kinds.Zero):
-        sign = -1 if isinstance(constraint, kinds.NonNeg) else 1
-        return cp.vec(sign * constraint.args[0], order="F")
-    return None
+def read_affine(expressions: list[cp.Expression], variables: list[cp.Variable]) -> csr_array:
+    """Return the coefficients of affine expressions, one below the other."""
+    if not expressions:
+        return csr_array((0, 1 + sum(variable.size for variable in variables)))
+    matrix, offset = AffineExpressions(expressions, *variables).arrays()
+    coefficients = csr_array(hstack([csr_array(offset[:, None]), matrix]))
+    coefficients.eliminate_zeros()
+    return coefficients
 
 
-def _without_cone(variable: cp.Variable) -> cp.Variable:
-    """Return a symmetric variable for one that is positive or negative semidefinite."""
-    if variable.attributes["PSD"] or variable.attributes["NSD"]:
-        return cp.Variable(variable.shape, symmetric=True)
-    return variable
-
-
-def _symmetry(variables: list[cp.Variable]) -> csr_array:
-    """Return the matrix that counts the entries of a symmetric variable once, in its lower half."""
-    columns, start = [], 0
-    for variable in variables:
-        places = start + np.arange(variable.size).reshape(variable.shape, order="F")
-        is_folded = variable.ndim == 2 and variable.is_symmetric()
-        columns.append((np.minimum(places, places.T) if is_folded else places).ravel(order="F"))
-        start += variable.size
-    return csr_array((np.ones(start), (np.arange(start), np.concatenate(columns))), (start, start))
-
-
-def _matrix_of(
-    source: Any, inequality: cp.Constraint, matrix: cp.Expression, read: Any
-) -> AffineMatrix:
+def _read_matrix(source: Any, inequality: Any, variables: list[cp.Variable]) -> AffineMatrix:
     """Read an affine matrix; of one that is not symmetric its symmetric part, as CVXPY does."""
-    if not matrix.is_affine() or matrix.is_complex():
-        what = "complex" if matrix.is_complex() else "not affine"
-        raise InvalidInputError(
-            f"the matrix {shortened(str(matrix))[1:-1]} is {what}; discs are for real matrices "
-            "that are affine in the variables"
-        )
-    size, full = matrix.shape[0], read(matrix)
+    matrix = inequality.args[0]
+    size, full = matrix.shape[0], read_affine([matrix], variables)
     transposed = np.arange(size * size).reshape(size, size).T.ravel()
-    half = csr_array(0.5 * (full.matrix + full.matrix[transposed]))
-    offset = 0.5 * (full.offset + full.offset[transposed])
+    half = csr_array(0.5 * (full + full[transposed]))
     half.eliminate_zeros()
-    places = np.union1d(np.flatnonzero(np.diff(half.indptr)), np.flatnonzero(offset))
+    places = np.flatnonzero(np.diff(half.indptr))
     first, second = places % size, places // size
     is_edge = first < second
-    symmetric = AffineMap(half, offset)
     return AffineMatrix(
         source,
         inequality,
-        symmetric[np.arange(size) * (size + 1)],
-        np.stack([first[is_edge], second[is_edge]], axis=1),
-        symmetric[places[is_edge]],
+        half[np.arange(size) * (size + 1)],
+        (first[is_edge], second[is_edge]),
+        half[places[is_edge]],
     )
-
-
-def _mask(variable: cp.Variable, index: Any) -> BoolArray:
-    """Return which entries of a variable an index names."""
-    mask = np.zeros(variable.shape or (1,), dtype=bool)
-    if len(index):
-        mask[tuple(index)] = True
-    return mask.reshape(variable.shape)
-
-
-def _bounds_of(
-    variables: list[tuple[cp.Variable, cp.Variable]], symmetry: csr_array
-) -> tuple[FloatArray, FloatArray]:
-    """Return the bounds of x that the attributes of variables say."""
-    lower, upper = [], []
-    for variable, _ in variables:
-        has = variable.attributes
-        low, high = np.full(variable.shape, -np.inf), np.full(variable.shape, np.inf)
-        if has["nonneg"] or has["pos"]:
-            low = np.zeros(variable.shape)
-        if has["nonpos"] or has["neg"]:
-            high = np.zeros(variable.shape)
-        is_truth = _mask(variable, variable.boolean_idx)
-        low, high = np.where(is_truth, 0.0, low), np.where(is_truth, 1.0, high)
-        if isinstance(has["bounds"], list | tuple):
-            ends: list[Any] = [getattr(bound, "value", bound) for bound in has["bounds"]]
-            low, high = np.maximum(low, ends[0]), np.minimum(high, ends[1])
-        if has["diag"] or has["sparsity"]:
-            inside = variable.sparse_idx if has["sparsity"] else np.diag_indices(len(low))
-            is_zero = ~_mask(variable, inside)
-            low, high = np.where(is_zero, 0.0, low), np.where(is_zero, 0.0, high)
-        lower.append(low.ravel(order="F"))
-        upper.append(high.ravel(order="F"))
-    places, least, largest = symmetry.indices, *np.zeros((2, symmetry.shape[0]))
-    least[places], largest[places] = -np.inf, np.inf  # what no map depends on stays 0
-    np.maximum.at(least, places, np.concatenate(lower))
-    np.minimum.at(largest, places, np.concatenate(upper))
-    return least, largest

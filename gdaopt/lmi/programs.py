@@ -24,8 +24,9 @@ from gdaopt.errors import (
     InvalidInputError,
     SolverFailedError,
 )
+from gdaopt.linalg.entries import sparse_symmetric
 from gdaopt.lmi.cones import edge_cones, incidence
-from gdaopt.lmi.model import AffineMap, Model, stack
+from gdaopt.lmi.model import Model, join, widened
 from gdaopt.lmi.signs import Structure
 from gdaopt.programs.base import observe
 from gdaopt.programs.linear import LinearPolytope
@@ -47,21 +48,25 @@ class Optimum:
     ----------
     value : float
         The least value of the objective, or of its negative, if it is to be maximised.
-    x : ndarray
-        The entries of all variables one after the other.
+    point : ndarray
+        1, and then the entries of the variables of the model.
     more : ndarray
         The entries of the variables that the program adds.
     multipliers : ndarray
         Of the rows that the program adds, each ≥ 0; all 0 with whole numbers.
     row_duals : ndarray
-        The multipliers of the rows of the model, in the signs of CVXPY.
+        Those of the rows of the model, in the signs of CVXPY.
     """
 
     value: float
-    x: FloatArray
+    point: FloatArray
     more: FloatArray
     multipliers: FloatArray
     row_duals: FloatArray
+
+
+NO_BOUND = Optimum(-np.inf, *[np.zeros(0)] * 4)
+"""What is known of a program that has no optimum."""
 
 
 class DiscPrograms:
@@ -82,40 +87,24 @@ class DiscPrograms:
                     f"{each}; linear programs and their proofs know the signs of its own entries "
                     "only, so take by='cones'"
                 )
-        if model.cost is None or not model.is_linear:
+        if model.cones:
             raise InvalidInputError(
-                "linear programs need a linear objective, and linear constraints beside the matrix "
-                "inequalities; write those as rows, or take by='cones'"
+                "linear programs need an objective and constraints, beside the matrix "
+                "inequalities, that CVXPY writes as rows; take by='cones' for others"
             )
-        self.model, self.n_solved, self._cost = model, 0, model.cost
+        self.model, self.structure, self.n_solved = model, structure, 0
         self._solver, self._options = solver, dict(options)
-        matrices = [each.matrix for each in structure.inequalities]
-        starts = np.cumsum([0, *(matrix.n_nodes for matrix in matrices)])
-        self.n_nodes = int(starts[-1])
-        self.edges = np.concatenate(
-            [matrix.edges + start for matrix, start in zip(matrices, starts, strict=False)]
-        )
-        self._diagonal = stack([matrix.diagonal for matrix in matrices])
-        self._entries = stack([matrix.entries for matrix in matrices])
+        self.matrix = join([each.matrix for each in structure.inequalities])
+        entries = self.matrix.entries
         signs = np.concatenate([each.signs for each in structure.inequalities])
-        unknown = np.flatnonzero(signs == 0)
-        count = len(unknown)
-        sizes = csr_array((np.ones(count), (unknown, np.arange(count))), (len(signs), count))
-        self.magnitudes = (diags_array(signs) @ self._entries).with_variables(sizes)
-        self.diagonal = self._diagonal.with_variables(count)
-        bare = self._entries[unknown]  # each size is at least this, and its negative
-        both = stack([bare, AffineMap(-bare.matrix, -bare.offset)])
-        negative = -vstack([eye_array(count)] * 2)
-        rows = stack([model.rows.with_variables(count), both.with_variables(negative)])
-        is_equality = np.concatenate([model.is_equality, np.zeros(2 * count, dtype=bool)])
-        self._program = LinearArrays.of(
-            model.cost.with_variables(count).matrix.toarray()[0],
-            rows.matrix,
-            np.where(is_equality, -rows.offset, -np.inf),
-            -rows.offset,
-            np.concatenate([model.lower, np.full(count, -np.inf)]),
-            np.concatenate([model.upper, np.full(count, np.inf)]),
-        )
+        unknown = signs == 0
+        count = int(np.count_nonzero(unknown))
+        sizes = eye_array(count)
+        of_edges = eye_array(len(signs), format="csr")[:, unknown]
+        self.diagonal = widened(self.matrix.diagonal, count)
+        self.magnitudes = csr_array(hstack([diags_array(signs) @ entries, of_edges]))
+        sides = [hstack([bare, sizes]) for bare in (entries[unknown], -entries[unknown])]
+        self._rows = csr_array(vstack([widened(model.rows, count), *sides]))
 
     # --- The programs -------------------------------------------------------------------------
 
@@ -129,22 +118,22 @@ class DiscPrograms:
         upper bound. With 1 only ``v'DF(x)Dv ≥ 0`` is left: the value is a lower bound. Between them
         the left-ends may fall short, at a price. Where `whole` is a point, whole numbers are its.
         """
-        v = np.maximum(v, _LEAST * v.max()) if v.any() else np.ones(self.n_nodes)
-        first, second = self.edges.T
-        ratios = incidence(first, self.n_nodes, -v[second] / v[first]) + incidence(
-            second, self.n_nodes, -v[first] / v[second]
-        )
-        left_ends = self.diagonal + csr_array(ratios) @ self.magnitudes
+        size = self.matrix.n_nodes
+        v = np.maximum(v, _LEAST * v.max()) if v.any() else np.ones(size)
+        first, second = self.matrix.edges
+        ratios = v[second] / v[first]
+        radii = incidence(first, size, ratios) + incidence(second, size, 1 / ratios)
+        left_ends = csr_array(self.diagonal - radii @ self.magnitudes)
         if spread == np.inf:
             return self.minimize(left_ends, whole)
         squares = v**2 / (v @ v)
         form = csr_array(squares[None, :]) @ left_ends
         if spread == 1:
-            optimum, of_nodes = self.minimize(form), np.zeros(self.n_nodes)
+            optimum, of_nodes = self.minimize(form), np.zeros(size)
         else:
             price = csr_array((1 - spread) * squares[None, :])
-            short = left_ends.with_variables(eye_array(self.n_nodes))
-            optimum = self.minimize(stack([short, form.with_variables(price)]))
+            short = [hstack([left_ends, eye_array(size)]), hstack([form, price])]
+            optimum = self.minimize(csr_array(vstack(short)))
             of_nodes = optimum.multipliers[:-1]
         return replace(optimum, multipliers=of_nodes + optimum.multipliers[-1] * squares)
 
@@ -153,33 +142,29 @@ class DiscPrograms:
         try:
             return self.aligned(d, 1)
         except (InfeasibleProblemError, SolverFailedError):
-            nothing = np.zeros(0)
-            rows = np.zeros(len(self.model.is_equality))
-            return Optimum(-np.inf, nothing, nothing, np.zeros(self.n_nodes), rows)
+            return NO_BOUND
 
-    def minimize(self, rows: AffineMap, whole: FloatArray | None = None) -> Optimum:
+    def minimize(self, rows: csr_array, whole: FloatArray | None = None) -> Optimum:
         """Minimise the objective where rows are ≥ 0; their last variables are new ones, all ≥ 0."""
-        program, model = self._program, self.model
-        n_old, n_rows = program.matrix.shape[1], program.matrix.shape[0]
-        n_new = rows.matrix.shape[1] - n_old
-        lower, upper = program.lower.copy(), program.upper.copy()
+        model, n_old = self.model, self._rows.shape[1]
+        n_new, n_rows = rows.shape[1] - n_old, self._rows.shape[0]
+        everything = vstack([widened(self._rows, n_new), rows]).tocsc()
+        least = -everything[:, [0]].toarray().ravel()
+        most, equal = np.full(len(least), np.inf), np.flatnonzero(model.is_equality)
+        most[equal] = least[equal]
+        lower = np.where(np.arange(1, n_old + n_new) < n_old, -np.inf, 0.0)
+        upper = np.full(len(lower), np.inf)
         if whole is not None:
             index = np.flatnonzero(model.is_integer)
-            lower[index] = upper[index] = np.round(whole[index])
-        arrays = LinearArrays.of(
-            np.concatenate([program.cost, np.zeros(n_new)]),
-            vstack([hstack([program.matrix, csr_array((n_rows, n_new))]), rows.matrix]),
-            np.concatenate([program.row_lower, -rows.offset]),
-            np.concatenate([program.row_upper, np.full(len(rows.offset), np.inf)]),
-            np.concatenate([lower, np.zeros(n_new)]),
-            np.concatenate([upper, np.full(n_new, np.inf)]),
-        )
+            lower[index - 1] = upper[index - 1] = np.round(whole[index])
+        cost = widened(model.cost, n_old + n_new - model.cost.shape[1]).toarray()[0]
+        arrays = LinearArrays.of(cost[1:], everything[:, 1:], least, most, lower, upper)
         self.n_solved += 1
-        duals = np.zeros(arrays.pattern.n_rows)
+        duals = np.zeros(len(least))
         if model.is_integer.any() and whole is None:
             point = self._solve_whole(arrays)
         else:
-            polytope = LinearPolytope.of(arrays, np.zeros(n_old + n_new))
+            polytope = LinearPolytope.of(arrays, np.zeros(len(lower)))
             backend = make_backend(self._solver, self._options)
             with ignoring(category=InaccurateSolutionWarning):
                 answer = backend.minimize(polytope, arrays.cost, Stopwatch(), None)
@@ -189,18 +174,18 @@ class DiscPrograms:
             duals = duals if answer.row_duals is None else answer.row_duals
             observe(arrays.cost, polytope, point, point)
         return Optimum(
-            float(arrays.cost @ point) + float(self._cost.offset[0]),
-            model.symmetry @ point[: len(model.lower)],
-            point[n_old:],
+            float(cost[0] + cost[1:] @ point),
+            np.append(1.0, point[: model.cost.shape[1] - 1]),
+            point[n_old - 1 :],
             np.maximum(duals[n_rows:], 0.0),
-            -duals[: len(model.is_equality)],
+            duals[: len(model.is_equality)],
         )
 
     def _solve_whole(self, arrays: LinearArrays) -> FloatArray:
         """Return the optimum of a program with whole numbers, by a solver that CVXPY calls."""
         compiled = CompiledProblem(arrays)
         compiled.assign(arrays)
-        index = np.flatnonzero(self.model.is_integer)
+        index = np.flatnonzero(self.model.is_integer) - 1
         is_whole = compiled.x[index] == cp.Variable(len(index), integer=True)
         program = cp.Problem(compiled.problem.objective, [*compiled.problem.constraints, is_whole])
         solver = "HIGHS" if self._solver == "highspy" else self._solver
@@ -209,66 +194,68 @@ class DiscPrograms:
 
     # --- Points -------------------------------------------------------------------------------
 
-    def switched(self, x: FloatArray) -> csr_array:
+    def switched(self, point: FloatArray) -> csr_array:
         """Return DF(x)D, whose off-diagonals are ``-|F_ij|``."""
-        first, second = self.edges.T
-        values, nodes = -np.abs(self._entries(x)), np.arange(self.n_nodes)
-        places = np.concatenate([first, second, nodes]), np.concatenate([second, first, nodes])
-        numbers = np.concatenate([values, values, self._diagonal(x)])
-        return csr_array((numbers, places), shape=(self.n_nodes, self.n_nodes))
+        diagonal, entries = self.matrix.at(point)
+        return sparse_symmetric(diagonal, self.matrix.edges, -np.abs(entries))
 
     def first_alignment(self) -> FloatArray:
         """Return the first eigenvector at an interior point: discs that it aligns have a point."""
         return first_eigenvector(self.switched(self.interior_point))[0]
 
-    def feasible_near(self, x: FloatArray) -> tuple[FloatArray, float]:
-        """Return the point nearest to x on the line to an interior one, and its value.
+    def feasible_near(self, point: FloatArray) -> tuple[FloatArray, float]:
+        """Return the nearest point on the line to an interior one, and its value.
 
-        x must keep the linear constraints. Newton's steps never go too far, because the least
-        eigenvalue is concave; where they are short, one goes to where its chord is 0.
+        The point must keep the linear constraints. Newton's steps never go too far, because the
+        least eigenvalue is concave; where they are short, one goes to where its chord is 0.
 
         Returns
         -------
-        x : ndarray
+        point : ndarray
             A point that keeps all constraints.
         value : float
             Its value; infinity if none is found, because the interior is empty.
         """
-        matrix = self.switched(x)
-        v, end = first_eigenvector(matrix)
-        if end < 0:
-            inner = self.interior_point
-            inside = self.switched(inner)
-            _, deep = first_eigenvector(inside)
-            if deep <= 0:
-                return x, np.inf
+        v = None
         for _ in range(_MOST_STEPS):
-            if end >= 0:
-                return x, float(self._cost(x)[0])
-            share = end / (end - deep) + _EIGENVALUE
-            if end < -_EIGENVALUE * np.abs(matrix.diagonal()).max():
-                at, there = float(v @ matrix @ v), float(v @ inside @ v)
-                share = min(share, at / (at - there)) if at < 0 else share
-            x = x + share * (inner - x)
-            matrix = self.switched(x)
+            matrix = self.switched(point)
             v, end = first_eigenvector(matrix, v)
-        return x, np.inf
+            if end >= 0:
+                return point, (self.model.cost @ point).item()
+            inside = self.switched(self.interior_point)
+            if self._depth <= 0:
+                break
+            share = end / (end - self._depth) + _EIGENVALUE
+            at, there = float(v @ matrix @ v), float(v @ inside @ v)
+            if end < -_EIGENVALUE * np.abs(matrix.diagonal()).max() and at < 0:
+                share = min(share, at / (at - there))
+            point = point + share * (self.interior_point - point)
+        return point, np.inf
+
+    @cached_property
+    def _depth(self) -> float:
+        """The least eigenvalue at the interior point."""
+        return first_eigenvector(self.switched(self.interior_point))[1]
 
     @cached_property
     def interior_point(self) -> FloatArray:
-        """The x whose matrices have a least eigenvalue that is as large as possible, at most 1.
+        """The point whose matrices have a least eigenvalue that is largest, at most 1.
 
         Raises
         ------
         InfeasibleProblemError
             When that eigenvalue is negative for all x; the message has a vector that proves it.
         """
-        compiled, least = CompiledProblem(self._program), cp.Variable()
-        compiled.assign(self._program)
-        x = compiled.x
-        cones = edge_cones(self.diagonal(x) - least, self.edges, self.magnitudes(x))
-        constraints = [least <= 1, *compiled.problem.constraints, *cones]
-        program = cp.Problem(cp.Maximize(least), constraints)
+        rows, is_equality = self.model.rows, self.model.is_equality
+        least, new = cp.Variable(), cp.Variable(rows.shape[1] - 1)
+        point, constraints = cp.hstack([1.0, new]), [least <= 1]
+        if is_equality.any():
+            constraints.append(rows[is_equality] @ point == 0)
+        if not is_equality.all():
+            constraints.append(rows[~is_equality] @ point >= 0)
+        diagonal, entries = self.matrix.at(point)
+        cones = edge_cones(diagonal - least, self.matrix.edges, entries)
+        program = cp.Problem(cp.Maximize(least), [*constraints, *cones])
         solve_program(program, "CLARABEL", gap=_GAP, name="search for an interior point")
         if program.value < -_GAP:
             vector = np.sqrt(np.maximum(np.atleast_1d(cones[-1].dual_value), 0.0))
@@ -276,8 +263,7 @@ class DiscPrograms:
                 f"each point has an eigenvalue below {program.value:.3g}: d'F(x)d is negative for "
                 f"d = {np.array2string(vector, precision=4, threshold=8)}, up to signs"
             )
-        point = np.asarray(x.value)[: len(self.model.lower)]
-        return np.asarray(self.model.symmetry @ point)
+        return np.asarray(point.value)
 
 
 def first_eigenvector(matrix: csr_array, v: FloatArray | None = None) -> tuple[FloatArray, float]:

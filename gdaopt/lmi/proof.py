@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import cvxpy as cp
 import numpy as np
 
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
 from gdaopt.lmi.alignment import Round
-from gdaopt.lmi.model import read_model
-from gdaopt.lmi.programs import DiscPrograms, first_eigenvector
-from gdaopt.lmi.signs import analyse
+from gdaopt.lmi.model import Model, read_model
+from gdaopt.lmi.programs import NO_BOUND, DiscPrograms, first_eigenvector
+from gdaopt.lmi.signs import Structure, analyse
 from gdaopt.support.validation import FloatArray
 
 _WIDE = 1e6  # multipliers that are as far apart as this stand for all
@@ -24,23 +24,31 @@ class Proof:
 
     Attributes
     ----------
+    model : Model
+        The problem as it was read.
+    structure : Structure
+        Which of its matrix inequalities are exact, and why.
     lower, upper : float
         Bounds of the optimum, for problems that minimise and for problems that maximise: always
-        ``lower ≤ optimum ≤ upper``.
-    x : ndarray
-        A point that keeps all constraints, and has one of the bounds as its value: the entries of
-        all variables of the problem, one after the other, each column by column.
+        ``lower ≤ optimum ≤ upper``. They are infinite if an inequality is not exact, or the problem
+        is not linear.
+    point : ndarray
+        A point of the model that keeps all constraints, and has one of the bounds as its value.
     vector : ndarray of shape (n,)
-        d ≥ 0, for the nodes of all matrices one after the other.
+        d ≥ 0, for the nodes of all exact matrices one after the other.
     row_duals : ndarray of shape (m,)
-        The multipliers of the linear constraints that prove the other bound with d.
+        The multipliers of the rows of the model that prove the other bound with d; empty after a
+        solve by cones.
     n_programs : int
-        The number of linear programs that were solved.
+        The number of programs that were solved; after a solve by cones those of the bounds are not
+        counted.
     """
 
+    model: Model
+    structure: Structure
     lower: float
     upper: float
-    x: FloatArray
+    point: FloatArray
     vector: FloatArray
     row_duals: FloatArray
     n_programs: int
@@ -48,11 +56,17 @@ class Proof:
     @property
     def gap(self) -> float:
         """The relative gap, ``(upper - lower) / (1 + max(|lower|, |upper|))``."""
-        return (self.upper - self.lower) / (1 + max(abs(self.lower), abs(self.upper)))
+        return relative_gap(self.lower, self.upper)
 
-    def oriented(self, sign: float) -> Proof:
-        """Return the proof for the problem as it was written; -1 stands for a maximisation."""
-        return self if sign > 0 else replace(self, lower=-self.upper, upper=-self.lower)
+    @property
+    def values(self) -> dict[int, FloatArray]:
+        """The values of the problem's variables at the point, by their ``id``."""
+        return self.model.values(self.point)
+
+
+def relative_gap(lower: float, upper: float) -> float:
+    """Return how far two bounds are apart."""
+    return (upper - lower) / (1 + max(abs(lower), abs(upper)))
 
 
 def certify(
@@ -97,25 +111,28 @@ def certify(
     """
     model = read_model(problem)
     programs = DiscPrograms(model, analyse(model, nonpositive=nonpositive), solver, {})
-    values = [user.value for user, _ in model.variables]
-    if any(value is None for value in values):
-        names = ", ".join(str(user) for user, _ in model.variables if user.value is None)
+    names = ", ".join(str(each) for each in problem.variables() if each.value is None)
+    if names:
         raise InvalidInputError(f"{names} has no value; solve the problem first, by any solver")
     if model.is_integer.any():
         raise InvalidInputError(
             "the problem has whole numbers, which the bounds know nothing of; replace them by "
             "variables with bounds"
         )
-    x = np.concatenate([np.ravel(np.asarray(value), order="F") for value in values])
-    return prove(programs, bounds_at(programs, x)).oriented(model.sign)
+    if len(model.form.problem.variables()) > len(problem.variables()):
+        raise InvalidInputError(
+            "the objective or a constraint is not linear as it is written; write it in rows with "
+            "variables of your own, or take the bounds that method='discs' gives"
+        )
+    return prove(programs, bounds_at(programs, np.append(1.0, model.form.from_user())))
 
 
 def bounds_at(
-    programs: DiscPrograms, x: FloatArray, d: FloatArray | None = None
+    programs: DiscPrograms, point: FloatArray, d: FloatArray | None = None
 ) -> Iterator[Round]:
-    """Yield what the first eigenvector at x proves, or d, or the multipliers of left-ends."""
-    # Where x just keeps the inequalities, it is in the program that its own vector aligns.
-    near, _ = programs.feasible_near(x)
+    """Yield what the first eigenvector at a point proves, or d, or the multipliers of left-ends."""
+    # A point that just keeps the inequalities is in the program that its own vector aligns.
+    near, _ = programs.feasible_near(point)
     v, _ = first_eigenvector(programs.switched(near))
     try:
         step = programs.aligned(v)
@@ -123,7 +140,7 @@ def bounds_at(
         step = programs.aligned(v, _WIDE)
     for vector in (v, np.sqrt(step.multipliers), d):
         if vector is not None:
-            yield step.x, programs.bound_below(vector)
+            yield step.point, programs.bound_below(vector)
 
 
 def prove(
@@ -133,36 +150,34 @@ def prove(
     max_programs: float = np.inf,
 ) -> Proof:
     """Return the best bounds of the rounds of a sequence, once these are near enough."""
-    n_x, n_rows = programs.model.x.size, len(programs.model.is_equality)
-    nowhere, no_vector, no_rows = np.full(n_x, np.nan), np.zeros(programs.n_nodes), np.zeros(n_rows)
-    proof = Proof(-np.inf, np.inf, nowhere, no_vector, no_rows, 0)
+    model, least, best = programs.model, np.inf, NO_BOUND
     for point, below in rounds:
-        x, value = _feasible(programs, point)
-        if value < proof.upper:
-            proof = replace(proof, upper=value, x=x)
-        if below.value > proof.lower:
-            vector = np.sqrt(below.multipliers)
-            proof = replace(proof, lower=below.value, vector=vector, row_duals=below.row_duals)
-        proof = replace(proof, n_programs=programs.n_solved)
-        if proof.gap <= tolerance or programs.n_solved >= max_programs:
+        feasible, value = _feasible(programs, point)
+        if value < least:
+            least, nearest = value, feasible
+        if below.value > best.value:
+            best = below
+        if relative_gap(best.value, least) <= tolerance or programs.n_solved >= max_programs:
             break
-    if proof.upper == np.inf:
+    if least == np.inf:
         raise SolverFailedError(
             f"{programs.n_solved} programs found no point that keeps all inequalities; raise "
             "max_programs"
         )
-    return proof
+    bounds = (best.value, least) if model.form.sign > 0 else (-least, -best.value)
+    vector, duals = np.sqrt(best.multipliers), best.row_duals
+    return Proof(model, programs.structure, *bounds, nearest, vector, duals, programs.n_solved)
 
 
-def _feasible(programs: DiscPrograms, x: FloatArray) -> tuple[FloatArray, float]:
-    """Return a point near x that keeps all inequalities, and its value: infinity if none is found.
+def _feasible(programs: DiscPrograms, point: FloatArray) -> tuple[FloatArray, float]:
+    """Return a point nearby that keeps all inequalities, and its value: infinity if none is found.
 
     With whole numbers it is the optimum of a program of aligned discs where these are fixed.
     """
     if not programs.model.is_integer.any():
-        return programs.feasible_near(x)
+        return programs.feasible_near(point)
     try:
-        above = programs.aligned(first_eigenvector(programs.switched(x))[0], whole=x)
+        above = programs.aligned(first_eigenvector(programs.switched(point))[0], whole=point)
     except InfeasibleProblemError:
-        return x, np.inf
-    return above.x, above.value
+        return point, np.inf
+    return above.point, above.value

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import cvxpy as cp
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse import vstack
 
 from gdaopt.backends.cvxpy import solve_program
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
-from gdaopt.lmi.balance import find_bridges, find_switching
-from gdaopt.lmi.model import AffineMap, AffineMatrix, BoolArray, IntArray, Model, read_model
+from gdaopt.linalg.entries import IndexArray
+from gdaopt.linalg.laplacian import component_labels
+from gdaopt.lmi.balance import find_switching
+from gdaopt.lmi.model import AffineMatrix, Model, read_model
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, flag
 
@@ -37,22 +38,25 @@ class Inequality:
     signs : ndarray of shape (m,)
         For each edge -1 or +1, if its entry has that sign for all x that keep the linear
         constraints; else 0.
-    is_bridge : ndarray of shape (m,)
-        Which edges lie in no cycle: their signs do not matter.
-    cycle : tuple of int
-        The nodes of a cycle with an odd number of positive edges; empty if there is none.
-    n_unknown : int
-        The number of edges in cycles whose sign is unknown.
     is_free : bool
         Whether the signs are those of the multiplier of F, because its entries are free.
     """
 
     matrix: AffineMatrix
     signs: FloatArray
-    is_bridge: BoolArray
-    cycle: tuple[int, ...]
-    n_unknown: int
     is_free: bool = False
+
+    @property
+    def n_unknown(self) -> int:
+        """The number of edges in cycles whose sign is unknown; those of bridges do not matter."""
+        return int(np.count_nonzero(self.signs[self.matrix.in_cycle] == 0))
+
+    @cached_property
+    def cycle(self) -> list[int]:
+        """The nodes of a cycle with an odd number of positive edges; empty if there is none."""
+        index = self.matrix.in_cycle & (self.signs != 0)
+        graph = self.matrix.with_edges(index)
+        return find_switching(graph.n_nodes, graph.edges, self.signs[index])[1]
 
     @property
     def is_exact(self) -> bool:
@@ -62,7 +66,7 @@ class Inequality:
     @property
     def reason(self) -> str:
         """Why it is exact, or what stands in the way and what can be done."""
-        in_cycles = np.count_nonzero(~self.is_bridge)
+        signs = self.signs[self.matrix.in_cycle]
         if self.cycle:
             nodes = "–".join(str(node) for node in self.cycle[:_MOST_NODES])
             more = "…" if len(self.cycle) > _MOST_NODES else ""
@@ -72,18 +76,18 @@ class Inequality:
             )
         if self.n_unknown:
             return (
-                f"{self.n_unknown} of {in_cycles} signs in cycles are unknown; bound the variables "
-                "of these entries, ask for by_programs=True, or name the constraint in nonpositive="
+                f"{self.n_unknown} of {len(signs)} signs in cycles are unknown; bound the "
+                "variables of these entries, ask for by_programs=True, or name the constraint in "
+                "nonpositive="
             )
-        whose = "its multiplier's graph" if self.is_free else "its graph"
-        if not len(self.signs):
-            return "its multiplier is diagonal" if self.is_free else "the matrix is diagonal"
-        if not in_cycles:
-            return f"{whose} has no cycle"
-        entry = "entry of its multiplier" if self.is_free else "entry"
-        if (self.signs[~self.is_bridge] < 0).all():
-            return f"no {entry} in a cycle is positive"
-        return f"every cycle has an even number of positive {entry.replace('y', 'ies', 1)}"
+        if not len(signs):
+            return (
+                "its multiplier's graph has no cycle" if self.is_free else "its graph has no cycle"
+            )
+        of_what = " of its multiplier" if self.is_free else ""
+        if (signs < 0).all():
+            return f"no entry{of_what} in a cycle is positive"
+        return f"every cycle has an even number of positive entries{of_what}"
 
     def switching(self, entries: FloatArray) -> FloatArray:
         """Return D with entries ±1 for which DFD has no positive off-diagonal entry.
@@ -170,71 +174,42 @@ def analyse(
     """Say which matrix inequalities of a model are exact; see `structure`."""
     flag("by_programs", by_programs)
     sources = [id(matrix.source) for matrix in model.matrices]
+    asserted = {id(source) for source in nonpositive}
     for source in nonpositive:
         if id(source) not in sources:
             raise InvalidInputError(
                 f"nonpositive has {shortened(str(source))}, which is no matrix inequality of the "
                 "problem; name its constraints F >> 0, or its variables with PSD=True"
             )
-    asserted = {id(source) for source in nonpositive}
     inequalities = []
     for whole in model.matrices:
+        least, largest = model.bounds(whole.entries)
+        # The sign of what is as small as round-off is open.
+        allowed = _ROUND_OFF * abs(whole.entries).max(axis=1).toarray().ravel()
         # Linear constraints may say that an entry of a variable is 0: then it is no edge.
-        least, largest = whole.entries.interval(*model.bounds)
-        allowed = _ROUND_OFF * _sizes(whole.entries)
-        is_zero = (least >= -allowed) & (largest <= allowed)
-        matrix = whole.with_edges(np.flatnonzero(~is_zero))
-        is_bridge = find_bridges(matrix.n_nodes, matrix.edges)
+        is_edge = (least < -allowed) | (largest > allowed)
+        matrix = whole.with_edges(is_edge)
+        least, largest, allowed = least[is_edge], largest[is_edge], allowed[is_edge]
+        if by_programs:
+            is_unknown = (least < -allowed) & (largest > allowed)
+            for edge in np.flatnonzero(is_unknown & matrix.in_cycle):
+                entry = matrix.entries[[edge]] @ model.point
+                least[edge], largest[edge] = _least(model, entry), -_least(model, -entry)
+        signs = np.where(largest <= allowed, -1.0, np.where(least >= -allowed, 1.0, 0.0))
         if id(matrix.source) in asserted:
-            signs = -np.ones(len(matrix.edges))
-        else:
-            signs = _signs_of_entries(model, matrix, ~is_bridge & by_programs)
-        inequality = _judge(matrix, signs, is_bridge)
+            signs[:] = -1.0
+        inequality = Inequality(matrix, signs)
         if not inequality.is_exact:
             inequality = _read_multiplier(model, whole) or inequality
         inequalities.append(inequality)
     return Structure(tuple(inequalities))
 
 
-def _judge(
-    matrix: AffineMatrix, signs: FloatArray, is_bridge: BoolArray, is_free: bool = False
-) -> Inequality:
-    n_unknown = int(np.count_nonzero(~is_bridge & (signs == 0)))
-    of_cycles = ~is_bridge & (signs != 0)
-    cycle = find_switching(matrix.n_nodes, matrix.edges[of_cycles], signs[of_cycles])[1]
-    return Inequality(matrix, signs, is_bridge, tuple(cycle), n_unknown, is_free)
-
-
-def _signs_of_entries(model: Model, matrix: AffineMatrix, is_asked: BoolArray) -> FloatArray:
-    """Return the signs of entries, by intervals, and by programs where those are not enough."""
-    entries = matrix.entries
-    sizes = _sizes(entries)
-
-    def signs_of(least: FloatArray, largest: FloatArray, sizes: FloatArray) -> FloatArray:
-        """Return the signs of intervals; those of an entry that is 0 for all x are negative."""
-        allowed = _ROUND_OFF * sizes
-        return np.where(largest <= allowed, -1.0, np.where(least >= -allowed, 1.0, 0.0))
-
-    signs = signs_of(*entries.interval(*model.bounds), sizes)
-    for edge in np.flatnonzero((signs == 0) & is_asked):
-        entry = entries.matrix[[edge]] @ model.x + entries.offset[edge]
-        ends = np.array([_least(model, entry), -_least(model, -entry)])
-        signs[edge] = signs_of(ends[:1], ends[1:], sizes[[edge]])[0]
-    return signs
-
-
-def _sizes(entries: AffineMap) -> FloatArray:
-    """Return the largest coefficient of each entry."""
-    sizes = np.abs(entries.offset)
-    np.maximum.at(sizes, entries.matrix.nonzero()[0], np.abs(entries.matrix.data))
-    return sizes
-
-
 def _least(model: Model, entry: cp.Expression) -> float:
     """Return the least value of an entry over the constraints that are not matrix inequalities."""
-    program = cp.Problem(cp.Minimize(cp.sum(entry)), [copy for _, copy in model.constraints])
+    program = cp.Problem(cp.Minimize(cp.sum(entry)), [*model.linear, *model.cones])
     try:
-        solve_program(program, "HIGHS" if model.is_linear else "CLARABEL", name="sign of an entry")
+        solve_program(program, "CLARABEL" if model.cones else "HIGHS", name="sign of an entry")
     except (InfeasibleProblemError, SolverFailedError):
         return -np.inf
     return float(program.value)
@@ -246,36 +221,31 @@ def _least(model: Model, entry: cp.Expression) -> float:
 def _read_multiplier(model: Model, matrix: AffineMatrix) -> Inequality | None:
     """Return what the signs of the multiplier of F say, if it is exact by them; else None."""
     columns, slopes = free_entries(model, matrix)
-    up, down = model.is_harmed[0][columns], model.is_harmed[1][columns]
-    up, down = np.where(slopes > 0, up, down), np.where(slopes > 0, down, up)
-    is_free = slopes != 0
-    in_graph = np.flatnonzero(~is_free | up | down)
+    rises, falls = (is_harmed[columns] | (slopes == 0) for is_harmed in model.is_harmed)
+    up, down = np.where(slopes < 0, [falls, rises], [rises, falls])
     # What may rise has a multiplier that is at most 0, as the matrix it belongs to.
-    signs = np.where(is_free & ~up, -1.0, np.where(is_free & ~down, 1.0, 0.0))[in_graph]
-    graph = matrix.with_edges(in_graph)
-    size = matrix.n_nodes
-    places: Any = csr_array((np.ones(len(in_graph)), graph.edges.T), shape=(size, size))
-    labels = connected_components(places, directed=False)[1]
-    sizes = np.bincount(labels)
-    is_inside = np.equal(*labels[matrix.edges].T)
+    signs = np.where(~up, -1.0, np.where(~down, 1.0, 0.0))
+    in_graph = up | down
+    graph, (first, second) = matrix.with_edges(in_graph), matrix.edges
+    labels = component_labels(graph.n_nodes, graph.edges)
+    is_inside, sizes = labels[first] == labels[second], np.bincount(labels)
     if np.count_nonzero(is_inside) < (sizes * (sizes - 1) // 2).sum():
         return None  # an entry that is 0 for all x may not get the value that the others ask for
-    inequality = _judge(graph, signs, find_bridges(size, graph.edges), is_free=True)
+    inequality = Inequality(graph, signs[in_graph], is_free=True)
     return inequality if inequality.is_exact else None
 
 
-def free_entries(model: Model, matrix: AffineMatrix) -> tuple[IntArray, FloatArray]:
+def free_entries(model: Model, matrix: AffineMatrix) -> tuple[IndexArray, FloatArray]:
     """Return the variable of each entry, and its coefficient: 0 where the entry is not free.
 
     A free entry has one variable, which is in no other entry of the matrix inequalities.
     """
-    entries = matrix.entries.matrix
-    uses = np.zeros(entries.shape[1], dtype=int)
-    for each in model.matrices:
-        for part in (each.diagonal.matrix, each.entries.matrix):
-            np.add.at(uses, part.indices, 1)
+    parts = [part for each in model.matrices for part in (each.diagonal, each.entries)]
+    uses = np.bincount(vstack(parts).indices, minlength=len(model.is_integer))
+    entries = matrix.entries[:, 1:]
+    columns, slopes = np.zeros(entries.shape[0], dtype=np.intp), np.zeros(entries.shape[0])
     has_one = np.diff(entries.indptr) == 1
-    first = np.minimum(entries.indptr[:-1], max(len(entries.data) - 1, 0))
-    columns = np.where(has_one, entries.indices[first] if len(entries.data) else 0, 0)
-    slopes = entries.data[first] if len(entries.data) else np.zeros(len(columns))
-    return columns, np.where(has_one & (uses[columns] == 1), slopes, 0.0)
+    first = entries.indptr[:-1][has_one]
+    columns[has_one] = 1 + entries.indices[first]
+    slopes[has_one] = entries.data[first]
+    return columns, np.where(uses[columns] == 1, slopes, 0.0)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import cvxpy as cp
@@ -21,33 +23,10 @@ from gdaopt.lmi.programs import DiscPrograms
 from gdaopt.lmi.proof import Proof, bounds_at, prove
 from gdaopt.lmi.signs import Structure, analyse
 from gdaopt.support.cvxpy_internals import list_cones, record_status
-from gdaopt.support.validation import FloatArray, check_name, flag, integer, number
+from gdaopt.support.validation import check_name, flag, integer, number
 
 NAME = "discs"
 """What CVXPY calls the solve method."""
-
-
-@dataclass(frozen=True, eq=False)
-class DiscStats:
-    """The content of ``solver_stats.extra_stats`` after a solve by discs.
-
-    Attributes
-    ----------
-    structure : Structure
-        Which matrix inequalities were replaced, and why.
-    lower, upper : float
-        Bounds of the optimum; infinite if an inequality stayed, or the problem is not linear.
-    vector : ndarray
-        The d that proves the bounds, for the nodes of all replaced matrices one after the other.
-    n_programs : int
-        The number of programs that were solved; those of the bounds are not counted.
-    """
-
-    structure: Structure
-    lower: float
-    upper: float
-    vector: FloatArray
-    n_programs: int
 
 
 def solve_by_discs(
@@ -66,7 +45,7 @@ def solve_by_discs(
 
     Inequalities whose signs are balanced (`structure`) become a second-order cone for each edge of
     their graph, without loss. All others stay as they are. The dual value of a replaced inequality
-    is the matrix ``Z = dd'``, and ``solver_stats.extra_stats`` is a `DiscStats`.
+    is the matrix ``Z = dd'``, and ``solver_stats.extra_stats`` is a `Proof`.
 
     Parameters
     ----------
@@ -134,16 +113,23 @@ def solve_by_discs(
         else:
             programs = DiscPrograms(model, report, name, options)
             proof = prove(programs, SEQUENCES[by](programs), tolerance, max_programs)
-            _save_row_duals(model, proof.row_duals)
             status = cp.OPTIMAL if proof.gap <= tolerance else cp.OPTIMAL_INACCURATE
+            model.assign_duals(proof.row_duals)
     except InfeasibleProblemError as error:
-        worst = model.sign * np.inf
+        worst = model.form.sign * np.inf
         record_status(problem, cp.INFEASIBLE, worst, f"{NAME} by {by}", extra_stats=str(error))
         return worst
-    model.assign(proof.x)
-    _save_multipliers(model, report, proof.vector)
+    first = 0
+    for each in report.inequalities:
+        if each.is_exact and not each.is_free:
+            part = proof.vector[first : first + each.matrix.n_nodes]
+            signed = each.switching(each.matrix.entries @ proof.point) * part
+            each.matrix.inequality.save_dual_value(np.outer(signed, signed))
+            first += len(part)
+    model.form.hand_back_duals()
+    for variable in problem.variables():
+        variable.save_value(proof.values[variable.id])
     value = float(problem.objective.value)
-    bounds = proof.oriented(model.sign)
     record_status(
         problem,
         status,
@@ -151,7 +137,7 @@ def solve_by_discs(
         f"{NAME} by {by} with {name}",
         solve_time=time.perf_counter() - start,
         num_iters=proof.n_programs,
-        extra_stats=DiscStats(report, bounds.lower, bounds.upper, bounds.vector, bounds.n_programs),
+        extra_stats=proof,
     )
     return value
 
@@ -160,66 +146,32 @@ def _solve_cones(
     model: Model, report: Structure, solver: str, options: dict[str, Any]
 ) -> tuple[str, Proof]:
     """Solve the problem with cones in the place of its exact inequalities."""
-    cones = []
+    replaced: list[list[cp.Constraint]] = []
     for each in report.inequalities:
         matrix = each.matrix
         if not each.is_exact:
-            cones.append([matrix.inequality])
+            replaced.append([matrix.inequality])
         elif each.is_free:
-            cones.append(minor_cones(each, model.x))
+            replaced.append(minor_cones(matrix, model.point))
         else:
-            cones.append(
-                edge_cones(matrix.diagonal(model.x), matrix.edges, matrix.entries(model.x))
-            )
-    others = [copy for _, copy in model.constraints]
-    program = cp.Problem(model.objective, [*others, *(each for both in cones for each in both)])
+            diagonal, entries = matrix.at(model.point)
+            replaced.append(edge_cones(diagonal, matrix.edges, entries))
+    constraints = [*model.linear, *model.cones, *chain(*replaced)]
+    program = cp.Problem(model.form.problem.objective, constraints)
     solve_program(program, solver, solver_opts=options)
-    for user, copy in model.constraints:
-        for dual, copied in zip(user.dual_variables, copy.dual_variables, strict=True):
-            dual.save_value(copied.value)
-    x = np.asarray(model.x.value, dtype=np.float64)
-    squares = [np.zeros(0)]
-    for matrix, each, rows in zip(model.matrices, report.inequalities, cones, strict=True):
-        source, multiplier = matrix.source, None
-        if not each.is_exact:
-            multiplier = rows[0].dual_value
-        elif each.is_free:
-            x = complete(model, matrix, each, x)
-            multiplier = multiplier_of(each, rows)
-        else:
-            squares.append(np.maximum(np.atleast_1d(rows[-1].dual_value), 0.0))
-        if multiplier is not None and isinstance(source, cp.Constraint):
-            source.save_dual_value(multiplier)
+    point, squares = np.asarray(model.point.value), [np.zeros(0)]
+    for matrix, each, cones in zip(model.matrices, report.inequalities, replaced, strict=True):
+        if each.is_exact and each.is_free:
+            point = complete(model, matrix, each, point)
+            matrix.inequality.save_dual_value(multiplier_of(each.matrix, cones))
+        elif each.is_exact:
+            squares.append(np.maximum(np.atleast_1d(cones[-1].dual_value), 0.0))
     d = np.sqrt(np.concatenate(squares))
-    unproven = Proof(-np.inf, np.inf, x, d, np.zeros(0), 1)
-    if model.is_integer.any():
-        return program.status, unproven
-    try:
-        programs = DiscPrograms(model, report, "highspy", {})
-        proof = prove(programs, bounds_at(programs, x, d))
-    except (InvalidInputError, InfeasibleProblemError, SolverFailedError):
-        return program.status, unproven  # not linear, not exact, or without an interior
-    return program.status, replace(unproven, lower=proof.lower, upper=proof.upper)
-
-
-def _save_row_duals(model: Model, row_duals: FloatArray) -> None:
-    """Give the user's linear constraints their dual values."""
-    start = 0
-    for user, _ in model.constraints:
-        part = row_duals[start : start + user.size]
-        user.save_dual_value(part.reshape(user.shape, order="F"))
-        start += user.size
-
-
-def _save_multipliers(model: Model, report: Structure, d: FloatArray) -> None:
-    """Give exact matrix inequalities their dual values ``(Dd)(Dd)'``."""
-    start = 0
-    for each in report.inequalities:
-        if not each.is_exact or each.is_free:
-            continue
-        source, end = each.matrix.source, start + each.matrix.n_nodes
-        if isinstance(source, cp.Constraint):
-            entries = each.matrix.entries(np.asarray(model.x.value))
-            part = each.switching(entries) * d[start:end]
-            source.save_dual_value(np.outer(part, part))
-        start = end
+    proof = Proof(model, report, -np.inf, np.inf, point, d, np.zeros(0), 1)
+    # Without an interior, or where not all is linear and exact, there are no bounds.
+    with suppress(InvalidInputError, InfeasibleProblemError, SolverFailedError):
+        if not model.is_integer.any():
+            programs = DiscPrograms(model, report, "highspy", {})
+            bounds = prove(programs, bounds_at(programs, point, d))
+            proof = replace(proof, lower=bounds.lower, upper=bounds.upper)
+    return str(program.status), proof

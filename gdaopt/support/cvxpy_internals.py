@@ -25,10 +25,12 @@ from cvxpy.cvxcore.python.canonInterface import get_problem_matrix
 from cvxpy.lin_ops.lin_op import CONSTANT_ID
 from cvxpy.lin_ops.lin_utils import ID_COUNTER
 from cvxpy.problems.problem import SolverStats
-from cvxpy.reductions.complex2real.complex2real import Complex2Real
+from cvxpy.reductions import Chain, Complex2Real, CvxAttr2Constr, EvalParams, FlipObjective
+from cvxpy.reductions.cvx_attr2constr import lower_value
 from cvxpy.reductions.dcp2cone.canonicalizers import CANON_METHODS
 from cvxpy.reductions.dcp2cone.dcp2cone import Dcp2Cone
 from cvxpy.reductions.eval_params import replace_params_with_consts
+from cvxpy.reductions.matrix_stuffing import extract_mip_idx
 from cvxpy.reductions.solution import Solution
 from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC, SOLVER_MAP_QP
 from cvxpy.utilities import scopes
@@ -44,6 +46,7 @@ __all__ = [
     "AffAtom",
     "AffineExpressions",
     "Atom",
+    "ConeForm",
     "differentiate",
     "get_label",
     "list_cones",
@@ -124,6 +127,74 @@ def record_status(
     solved._value, solved._status = value, status
     solved._solution = Solution(status, value, {}, {}, {})
     solved._solver_stats = SolverStats(solver_name, **statistics)
+
+
+class ConeForm:
+    """A convex problem in affine expressions and cones, as CVXPY writes it before it has matrices.
+
+    It is a minimisation without parameters. Its variables have no attributes but whole numbers: a
+    symmetric one is a vector of the entries of one half, and the bounds of others are constraints.
+
+    Attributes
+    ----------
+    problem : cvxpy.Problem
+        The form.
+    sign : float
+        What the user's objective is multiplied by to be minimised: 1 or -1.
+    partners : dict of int to cvxpy.Constraint
+        The constraint of the form for the id of each of the user's.
+    """
+
+    def __init__(self, user: cp.Problem) -> None:
+        self.sign = -1.0 if isinstance(user.objective, cp.Maximize) else 1.0
+        flip = [FlipObjective()] if self.sign < 0 else []
+        steps = [EvalParams(), *flip, Dcp2Cone(), CvxAttr2Constr(reduce_bounds=True)]
+        self._user, self._chain = user, Chain(reductions=steps)
+        self.problem, self._inverse = self._chain.apply(user)
+        constraints = {constraint.id: constraint for constraint in self.problem.constraints}
+        self.partners: dict[int, Any] = self._invert({}, constraints).dual_vars
+
+    def _invert(self, primal_values: Mapping[int, Any], dual_values: Mapping[int, Any]) -> Any:
+        """Return what a solution of the form says of the user's variables and constraints."""
+        solution = Solution(cp.OPTIMAL, None, primal_values, dual_values, {})
+        return self._chain.invert(solution, self._inverse)
+
+    def list_whole_numbers(self) -> tuple[list[int], list[int]]:
+        """Return which entries of all variables are 0 or 1, and which are other whole numbers."""
+        places: Any = extract_mip_idx(self.problem.variables())
+        truths, others = ([place for (place,) in kind] for kind in places)
+        return truths, others
+
+    def to_user(self, values: Mapping[int, Any]) -> dict[int, Any]:
+        """Return the values of the user's variables from those of the form's, by their ids."""
+        of_user: dict[int, Any] = self._invert(values, {}).primal_vars
+        return of_user
+
+    def hand_back_duals(self) -> None:
+        """Give the user's constraints the dual values of the form's."""
+        for constraint in self._user.constraints:
+            partner = self.partners[constraint.id]
+            for dual, other in zip(constraint.dual_variables, partner.dual_variables, strict=True):
+                dual.save_value(other.value)
+
+    def from_user(self) -> FloatArray:
+        """Return the values of the form's variables, one after the other, from the user's.
+
+        There must be no variables but the user's, and all must have values.
+        """
+        sources = {}
+        if self._inverse[-1]:
+            reduced, users, _ = self._inverse[-1]
+            sources = {reduced[number].id: user for number, user in users.items()}
+        values = [np.zeros(0)]
+        for variable in self.problem.variables():
+            user = sources.get(variable.id, variable)
+            value: Any = user.value
+            value = value.toarray() if hasattr(value, "toarray") else np.asarray(value)
+            is_sparse = user.attributes["sparsity"]  # which CVXPY 1.7 does not reduce here
+            part = value[user.sparse_idx] if is_sparse else lower_value(user, value)
+            values.append(np.ravel(part, order="F"))
+        return np.concatenate(values)
 
 
 def list_terms(expression: cp.Expression, factor: float = 1.0) -> list[tuple[float, cp.Expression]]:
