@@ -177,12 +177,9 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = get_tags(self._given).input_tags.sparse
+        learner = MetricLearner() if self.learner is None else self.learner
+        tags.input_tags.sparse = get_tags(learner).input_tags.sparse
         return tags
-
-    @property
-    def _given(self) -> MetricLearner:
-        return MetricLearner() if self.learner is None else self.learner
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
@@ -223,7 +220,8 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
         samples, labels, weights, has_weight = read_weighted_samples(self, X, y, sample_weight)
         self.classes_, codes = read_classes(labels)
         folds = self._folds(samples, labels, passed, has_weight, stratified=True)
-        self._given._validate_params()
+        if self.learner is not None:
+            self.learner._validate_params()
         limit = self.time_limit
         seconds = None if limit is None else number("time_limit", limit, above=0)
         deadline = Deadline.after(seconds)
@@ -269,10 +267,13 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
         return self.learner_.plot_graph(ax)
 
     def _copy(self, **options: Any) -> MetricLearner:
-        """Return a clone of the learner with options, which knows the features and classes."""
+        """Return the learner with options, a new one or a clone, which knows features and classes."""
         if options["objective"] == "none":
             options |= _OF_OBJECTIVES
-        made: MetricLearner = clone(self._given).set_params(**options)
+        if self.learner is None:
+            made = MetricLearner(**options)
+        else:
+            made = clone(self.learner).set_params(**options)
         for name in ("classes_", "n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(made, name, getattr(self, name))
@@ -308,7 +309,7 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
         for objective in self._list_objectives():
             learner = self._copy(objective=objective, verbose=False)
             of_some, set_of, _ = learner._make_problem(X[some], codes[some], weights)
-            learner.set_params(tolerance=_FOLD_TOLERANCE if of_some.convex else _ROUGH_TOLERANCE)
+            learner.tolerance = _FOLD_TOLERANCE if of_some.convex else _ROUGH_TOLERANCE
             # Here a set is made, and refused where it has to be, before a fold is learned.
             if chosen_bounds is None or objective == "none":
                 multiples = (1.0,) if objective == "none" else _MULTIPLES
@@ -428,6 +429,7 @@ def path_fits(
     learner.classes_, codes = np.unique(y, return_inverse=True)
     check_classes(learner.classes_)
     objective, set_of, _ = learner._make_problem(X, codes, weights)
+    metric: Any
     start: Start | None = None
     for bound in trace_bounds.tolist():
         problem = MetricProblem(objective, learner._bound(objective, set_of, bound))
