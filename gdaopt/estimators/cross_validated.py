@@ -267,7 +267,7 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
         return self.learner_.plot_graph(ax)
 
     def _copy(self, **options: Any) -> MetricLearner:
-        """Return the learner with options, a new one or a clone, which knows features and classes."""
+        """Return a learner like the given one, with options, that knows the features and classes."""
         if options["objective"] == "none":
             options |= _OF_OBJECTIVES
         if self.learner is None:
