@@ -267,7 +267,7 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
         return self.learner_.plot_graph(ax)
 
     def _copy(self, **options: Any) -> MetricLearner:
-        """Return a learner like the given one, with options, that knows the features and classes."""
+        """Return such a learner with options, which knows the features and the classes."""
         if options["objective"] == "none":
             options |= _OF_OBJECTIVES
         if self.learner is None:
