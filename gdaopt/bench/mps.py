@@ -8,10 +8,8 @@ files that are cut it says nothing, and so the lines are checked as well.
 
 from __future__ import annotations
 
-import gzip
 import math
 import re
-import zlib
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +22,7 @@ from scipy.sparse import csc_array
 from gdaopt.backends import LinearArrays
 from gdaopt.backends.highspy import load_highspy
 from gdaopt.errors import InvalidInputError
+from gdaopt.support.files import DamagedError, allowance, unpack
 from gdaopt.support.text import cut, plain, reason, shortened
 
 MPS_ENDING = re.compile(r"\.mps(\.gz)?$", re.IGNORECASE)
@@ -31,7 +30,6 @@ MPS_ENDING = re.compile(r"\.mps(\.gz)?$", re.IGNORECASE)
 
 _LONGEST = 300  # characters of HiGHS' words in a message
 _SMALLEST = 1e-12  # of coefficients: HiGHS takes no smaller value of its option
-_GZIP = b"\x1f\x8b"
 # HiGHS 1.16 says without a mark before it that bounds contradict each other.
 _COMPLAINT = re.compile(r"^(?:WARNING:|ERROR:|(?=.*inconsistent bounds))(.+)$", re.MULTILINE)
 _FIXED_FORMAT = "fixed format"  # in warnings that names have blanks; these alone are no complaints
@@ -55,7 +53,12 @@ class MpsProgram(NamedTuple):
 def read_mps(path: Path) -> MpsProgram:
     """Return the program of an MPS file; refuse one that HiGHS reads as another program."""
     highspy = load_highspy()
-    content = _unpack(path)
+    try:
+        content = unpack(path.read_bytes(), allowance(path)).removeprefix(BOM_UTF8)
+    except (OSError, DamagedError) as error:
+        raise InvalidInputError(
+            f"{path} cannot be read: {reason(error)}; copy or download it again"
+        ) from error
     model: Any = highspy.Highs()
     with TemporaryDirectory() as folder:
         file, log = Path(folder) / "model.mps", Path(folder) / "log.txt"
@@ -100,18 +103,6 @@ def read_mps(path: Path) -> MpsProgram:
     except InvalidInputError as error:
         raise InvalidInputError(f"{path}: {error}; correct the file") from error
     return MpsProgram(arrays, sign, float(lp.offset_))
-
-
-def _unpack(path: Path) -> bytes:
-    try:
-        content = path.read_bytes()
-        if content.startswith(_GZIP):
-            content = gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InvalidInputError(
-            f"{path} cannot be read: {reason(error)}; copy or download it again"
-        ) from error
-    return content.removeprefix(BOM_UTF8)  # editors of Windows write one
 
 
 def _join(complaints: list[str]) -> str:

@@ -6,7 +6,6 @@ counts as `cap` seconds.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import cycle
@@ -26,7 +25,6 @@ from gdaopt.bench.table import (
 from gdaopt.plotting.arguments import AxesArray
 from gdaopt.plotting.canvas import (
     FAINT,
-    LETTER_WIDTH,
     LINE_STYLES,
     MARKERS,
     MUTED,
@@ -279,17 +277,13 @@ def _of_one_start(programs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _say_what(figure: Figure, programs: pd.DataFrame, more: str = "") -> None:
-    from matplotlib import rcParams
-
     tolerances = [f"{one:g}" for one in sorted(programs["tolerance"].unique())]
     starts = programs.loc[programs["solver"] != ANALYTIC, "start"].unique()
     text = (
         f"{', '.join(programs['program'].unique())} programs; {', '.join(starts)}; "
         f"tolerance {', '.join(tolerances)}{more}"
     )
-    letters = int(72 * figure.get_figwidth() / (LETTER_WIDTH * rcParams["font.size"]))
-    lines = textwrap.fill(text, letters)
-    figure.suptitle(lines, fontsize="medium", x=0.02, horizontalalignment="left")
+    figure.suptitle(text, fontsize="medium", x=0.02, horizontalalignment="left", wrap=True)
 
 
 def _of_kinds(programs: pd.DataFrame) -> dict[str, dict[str, Any]]:

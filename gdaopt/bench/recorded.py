@@ -24,8 +24,8 @@ from gdaopt.programs.joint import JointPolytope
 from gdaopt.programs.knapsack import Knapsack
 from gdaopt.programs.linear import LinearPolytope
 from gdaopt.support.files import parse_json, read_arrays, write_atomically
-from gdaopt.support.text import reason, shortened
-from gdaopt.support.validation import FloatArray, as_path, as_vector, check_instance
+from gdaopt.support.text import reason
+from gdaopt.support.validation import FloatArray, as_path, as_tuple, as_vector, check_instance
 
 _FORMAT = 5
 _SCALARS = ("trace_bound", "budget", "min_eigenvalue", "sign", "constant")
@@ -260,15 +260,10 @@ def load_programs(path: str | os.PathLike[str]) -> list[RecordedProgram]:
 
 def list_programs(programs: Any) -> list[RecordedProgram]:
     """Return programs as a list; refuse other objects with an InvalidInputError."""
-    if not isinstance(programs, Iterable) or isinstance(programs, str | bytes):
-        raise InvalidInputError(
-            f"programs must be recorded programs, got {shortened(programs)}; load_programs "
-            "returns some"
-        )
-    listed = list(programs)
+    listed = as_tuple("programs", programs, "recorded programs, as load_programs returns them")
     for program in listed:
         check_instance("each of programs", program, RecordedProgram)
-    return listed
+    return list(listed)
 
 
 def _join(title: str, values: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:

@@ -44,6 +44,7 @@ from gdaopt.support.text import shortened
 from gdaopt.support.validation import (
     FloatArray,
     as_path,
+    as_tuple,
     check_instance,
     check_name,
     integer,
@@ -398,13 +399,13 @@ class BenchOptions:
 
     def __post_init__(self) -> None:
         for name, words in (("programs", KINDS), ("starts", STARTS), ("runs", METHODS)):
-            values = _as_tuple(name, getattr(self, name))
+            values = as_tuple(name, getattr(self, name))
             for value in values:
                 check_name(name.removesuffix("s"), value, words)
             object.__setattr__(self, name, tuple(word for word in words if word in values))
         if not self.programs or not self.starts:
             raise InvalidInputError("programs and starts must have at least one name each")
-        asked = _as_tuple("tolerances", self.tolerances)
+        asked = as_tuple("tolerances", self.tolerances)
         tolerances = {number("each of tolerances", one, above=0) for one in asked}
         if not tolerances or max(tolerances) >= 1:
             raise InvalidInputError(
@@ -413,7 +414,7 @@ class BenchOptions:
         object.__setattr__(self, "tolerances", tuple(sorted(tolerances)))
         store_checked(self, integer, "repeats", "steps", "most", "jobs", at_least=1)
         store_checked(self, number, "cap", "budget", above=0)
-        object.__setattr__(self, "solvers", _find_solvers(_as_tuple("solvers", self.solvers)))
+        object.__setattr__(self, "solvers", _find_solvers(as_tuple("solvers", self.solvers)))
 
     def record(self) -> dict[str, Any]:
         """Return what all rows depend on, as plain values; solvers may come and go."""
@@ -441,10 +442,3 @@ def _find_solvers(names: tuple[Any, ...]) -> tuple[str, ...]:
     else:
         solvers_asked = [str(SolverSpec.find(name)) for name in names]
     return tuple(dict.fromkeys([ANALYTIC, *solvers_asked]))
-
-
-def _as_tuple(name: str, values: Any) -> tuple[Any, ...]:
-    """Return values as a tuple; refuse a text, which would be read letter by letter."""
-    if isinstance(values, str) or not isinstance(values, Sequence):
-        raise InvalidInputError(f"{name} must be a list, got {shortened(values)}")
-    return tuple(values)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import sys
 import threading
@@ -16,15 +15,12 @@ import numpy.typing as npt
 
 from gdaopt.datasets.dataset import Dataset
 from gdaopt.errors import DownloadError, InvalidInputError
-from gdaopt.support.extras import cli_extra
-from gdaopt.support.files import open_archive, read_member, remove_abandoned, write_text
+from gdaopt.support.files import remove_abandoned, unpack, write_text
 from gdaopt.support.text import reason
 from gdaopt.support.validation import FloatArray, as_path, check_name
 
 _UCI = "https://archive.ics.uci.edu"
 _UCI_FILES = f"{_UCI}/ml/machine-learning-databases"
-
-_ZIP, _COMPRESS = b"PK\x03\x04", b"\x1f\x9d"  # the first bytes of packed files
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,34 +99,23 @@ def digest(data: FloatArray) -> str:
     return hashlib.sha256(np.ascontiguousarray(data, dtype="<f8").tobytes()).hexdigest()
 
 
-def unpack(content: bytes, member: str, where: str) -> str:
-    """Return the text in a file: plain, packed by ``compress``, or `member` of a zip archive."""
-    try:
-        _check_size(content)
-        if content.startswith(_ZIP):
-            with open_archive(io.BytesIO(content)) as archive:
-                held = {name.rpartition("/")[2]: name for name in archive.namelist()}
-                name = held.get(member, held.get(f"{member}.Z"))
-                if name is None:
-                    raise ValueError(f"it holds no {member}, but {', '.join(held) or 'nothing'}")
-                content = read_member(archive, archive.getinfo(name), MOST_BYTES)
-        if content.startswith(_COMPRESS):
-            with cli_extra(f"unpacking {where}"):
-                from unlzw3 import unlzw
+def read_text(content: bytes, member: str, where: str) -> str:
+    """Return the text in a file: plain, packed, or `member` of a zip archive."""
 
-            content = unlzw(content)
-            _check_size(content)
-        return content.decode("utf-8-sig")
+    def choose(names: list[str]) -> str:
+        members = {name.rpartition("/")[2]: name for name in names}
+        name = members.get(member, members.get(f"{member}.Z"))
+        if name is None:
+            raise ValueError(f"it holds no {member}, but {', '.join(members) or 'nothing'}")
+        return name
+
+    try:
+        return unpack(content, MOST_BYTES, choose).decode("utf-8-sig")
     except ValueError as error:
         raise InvalidInputError(
             f"{where} is not a text, nor one in a sound .zip or .Z file: {reason(error)}; get it "
             "again"
         ) from error
-
-
-def _check_size(content: bytes) -> None:
-    if len(content) > MOST_BYTES:
-        raise ValueError(f"it has more than the {MOST_BYTES:,} bytes that are read")
 
 
 def read_table(table: UciTable, text: str, where: str) -> FloatArray:
@@ -225,7 +210,7 @@ def _from_directory(table: UciTable, directory: Path) -> FloatArray | None:
             raise InvalidInputError(
                 f"cannot read {path}: {error.strerror}; get it again"
             ) from error
-        return read_table(table, unpack(content, table.file, str(path)), str(path))
+        return read_table(table, read_text(content, table.file, str(path)), str(path))
     return None
 
 
@@ -233,7 +218,7 @@ def _from_uci(table: UciTable, path: Path, missing: str) -> FloatArray:
     failures = []
     for url in table.urls:
         try:
-            text = unpack(_download(url), table.file, url)
+            text = read_text(_download(url), table.file, url)
             data = read_table(table, text, url)
         except (DownloadError, InvalidInputError) as error:
             failures.append(str(error))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,8 +13,16 @@ import numpy.typing as npt
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.samples import Samples, as_samples, is_sparse
+from gdaopt.support.files import digest
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import FloatArray, check_name, finite_array, read_only, refuse_masked
+from gdaopt.support.validation import (
+    FloatArray,
+    as_tuple,
+    check_name,
+    finite_array,
+    read_only,
+    refuse_masked,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,14 +105,11 @@ class Dataset:
     def sha256(self) -> str:
         """A SHA-256 of features, their names, and labels."""
         shape = [list(self.features.shape), list(self.feature_names), self.labels.tolist()]
-        digest = hashlib.sha256(json.dumps(shape).encode())
         values = self.features
-        if is_sparse(values):
-            for places in (values.indptr, values.indices):
-                digest.update(places.astype("<i8").tobytes())
-            values = values.data
-        digest.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
-        return digest.hexdigest()
+        if not is_sparse(values):
+            return digest(shape, values.astype("<f8"))
+        places = (places.astype("<i8") for places in (values.indptr, values.indices))
+        return digest(shape, *places, values.data.astype("<f8"))
 
     def signal(self, positive: str) -> FloatArray:
         """Return the training signal z of one class against the rest.
@@ -169,11 +172,7 @@ def _as_text(labels: Any) -> npt.NDArray[np.str_]:
 
 
 def _as_names(names: Any) -> tuple[str, ...]:
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        raise InvalidInputError(
-            f"feature_names must be one for each column, got {shortened(names)}"
-        )
-    texts = tuple(str(name) for name in names)
+    texts = tuple(map(str, as_tuple("feature_names", names, "one for each column")))
     for index, name in enumerate(texts):
         _check_text(f"the feature name at index {index}", name)
     return texts

@@ -58,19 +58,12 @@ def _written_alike(names: Iterable[str]) -> tuple[str, str] | None:
 
 
 def _on_columns(dataset: Dataset) -> list[str]:
-    notes = []
-    constant = []
-    for name, column in zip(dataset.feature_names, dataset.features.T, strict=True):
-        if (column == column[0]).all():
-            constant.append(name)
-    if constant:
-        names = ", ".join(shortened(name) for name in constant[:_MOST_NAMES])
-        if len(constant) == 1:
-            option = list_option("--drop", constant)
-            notes.append(f"column {names} is constant and says nothing; {option} leaves it out")
-        else:
-            more = f" and {len(constant) - _MOST_NAMES} more" if len(constant) > _MOST_NAMES else ""
-            notes.append(
-                f"columns {names}{more} are constant and say nothing; --drop leaves them out"
-            )
-    return notes
+    is_constant = (dataset.features == dataset.features[0]).all(axis=0)
+    constant = np.array(dataset.feature_names)[is_constant].tolist()
+    names = ", ".join(shortened(name) for name in constant[:_MOST_NAMES])
+    if len(constant) == 1:
+        option = list_option("--drop", constant)
+        return [f"column {names} is constant and says nothing; {option} leaves it out"]
+    more = f" and {len(constant) - _MOST_NAMES} more" if len(constant) > _MOST_NAMES else ""
+    told = f"columns {names}{more} are constant and say nothing; --drop leaves them out"
+    return [told] if constant else []

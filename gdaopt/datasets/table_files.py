@@ -6,17 +6,14 @@ encoding, what separates the values, and which line names the columns.
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
 import io
-import lzma
 import math
 import re
 import shlex
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,18 +23,13 @@ import numpy as np
 from gdaopt.datasets.numbers import DECIMALS, THOUSANDS, float_or_nan, is_missing
 from gdaopt.errors import InvalidInputError
 from gdaopt.support.extras import cli_extra
-from gdaopt.support.files import DamagedError, allowance, open_archive, read_member
+from gdaopt.support.files import DamagedError, allowance, open_archive, unpack
 from gdaopt.support.text import reason, shortened
 from gdaopt.support.validation import check_instance, integer
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_PACKED: dict[bytes, Callable[[io.BytesIO], Any]] = {
-    b"\x1f\x8b": gzip.open,
-    b"BZh": bz2.open,
-    b"\xfd7zXZ": lzma.open,
-}
 _OTHER_FILES = {
     b"\xd0\xcf\x11\xe0": "a workbook of Excel before 2007 (.xls): save it as .xlsx",
     b"$FL2": "a file of SPSS (.sav): export it as CSV",
@@ -177,27 +169,12 @@ def cell_text(cell: object) -> str:
 
 def _unpack(path: Path, form: TableFormat) -> bytes:
     """Return what a file holds: of an archive the one file in it, or that which is asked for."""
-    limit = allowance(path)
-    content = path.read_bytes()
-    if content.startswith(b"PK"):
-        with open_archive(io.BytesIO(content)) as archive:
-            members = [
-                info.filename
-                for info in archive.infolist()
-                if not info.is_dir() and not info.filename.startswith("__MACOSX/")
-            ]
-            if "[Content_Types].xml" not in members:  # else it is a workbook
-                name = _choose_table(path, members, form, "files")
-                content = read_member(archive, archive.getinfo(name), limit)
-    for start, opened in _PACKED.items():
-        if content.startswith(start):
-            try:
-                with opened(io.BytesIO(content)) as file:
-                    content = file.read(limit + 1)
-            except (OSError, EOFError, lzma.LZMAError) as error:
-                raise DamagedError(reason(error)) from error
-            if len(content) > limit:
-                raise DamagedError(f"it unpacks to more than {limit:,} bytes")
+
+    def choose(names: list[str]) -> str | None:
+        is_workbook = "[Content_Types].xml" in names
+        return None if is_workbook else _choose_table(path, names, form, "files")
+
+    content = unpack(path.read_bytes(), allowance(path), choose)
     for start, what in _OTHER_FILES.items():
         if content.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(start):
             raise InvalidInputError(f"{path} is {what}")

@@ -81,15 +81,10 @@ class TableSchema:
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Self:
         """Return the schema of a record."""
-        columns = [
-            Column(
-                column["name"],
-                None if column["texts"] is None else tuple(column["texts"]),
-                column["decimal"],
-                None if column["fill"] is None else tuple(column["fill"]),
-            )
-            for column in record["columns"]
-        ]
+        columns = []
+        for column in record["columns"]:
+            values: Any = {k: tuple(v) if isinstance(v, list) else v for k, v in column.items()}
+            columns.append(Column(**values))
         form = TableFormat().replaced_by(TableFormat(**record["form"]))
         return cls(record["label"], tuple(columns), tuple(record["ids"]), form, record["has_names"])
 

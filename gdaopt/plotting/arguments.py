@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from gdaopt.linalg.laplacian import edge_threshold
 from gdaopt.plotting.legends import short_label
 from gdaopt.result import Result
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import FloatArray, symmetric_matrix
+from gdaopt.support.validation import FloatArray, as_tuple, symmetric_matrix
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -136,9 +136,7 @@ def feature_names(names: Sequence[str] | None, size: int) -> list[str]:
     """Return the short labels of K features; their numbers when no names are given."""
     if names is None:
         return [str(number) for number in range(size)]
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        raise InvalidInputError(f"names must be a list of names, got {shortened(names)}")
-    names = list(names)
+    names = as_tuple("names", names, "a list of names")
     if len(names) != size:
         raise InvalidInputError(f"names holds {len(names)} names for {size} features")
     return [short_label(str(name)) for name in names]

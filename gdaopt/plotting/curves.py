@@ -14,7 +14,7 @@ from gdaopt.plotting.canvas import look
 from gdaopt.plotting.quantities import Problem
 from gdaopt.plotting.runs import History
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import FloatArray, check_name
+from gdaopt.support.validation import FloatArray, as_tuple, check_name
 
 if TYPE_CHECKING:
     from matplotlib.typing import ColorType
@@ -170,9 +170,7 @@ def _check_colors(colors: Sequence[ColorType] | None, wanted: int) -> None:
 
     if colors is None:
         return
-    if isinstance(colors, str) or not isinstance(colors, Sequence):
-        raise InvalidInputError(f"colors must be a list of colours, got {shortened(colors)}")
-    for colour in colors:
+    for colour in as_tuple("colors", colors, "a list of colours"):
         if not is_color_like(colour):
             raise InvalidInputError(f"colors holds {shortened(colour)}, which is no colour")
     if len(colors) < wanted:

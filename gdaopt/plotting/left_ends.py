@@ -72,8 +72,7 @@ def left_ends(run: Run, ax: Axes | None = None, *, legend: bool = True) -> Axes:
     with drawing(ax):
         _draw(ax, history)
         if legend:
-            handles = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
-            legend_beside([ax], handles, mathematics=handles)
+            legend_beside([ax])
     return ax
 
 

@@ -43,7 +43,7 @@ def write_legend(
 
 def legend_beside(
     panels: Sequence[Axes],
-    handles: Mapping[str, Any],
+    handles: Mapping[str, Any] | None = None,
     mathematics: Container[str] = (),
     *,
     loc: str = "upper left",
@@ -51,11 +51,17 @@ def legend_beside(
 ) -> Legend:
     """Write a legend outside of panels that are all panels of their figure.
 
+    Without handles it is of all that the panels show, with labels that are our own.
+
     It is below them if the figure has a title, which would be on it. If they are not all, or
     if the layout of the figure makes no room for it, the legend is above the first panel.
     """
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+    if handles is None:
+        of_panels = [ax.get_legend_handles_labels() for ax in panels]
+        handles = {label: handle for pair in of_panels for handle, label in zip(*pair, strict=True)}
+        mathematics = handles
     figure = panels[0].figure
     is_constrained = isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine)
     if is_constrained and set(figure.axes) == set(panels):

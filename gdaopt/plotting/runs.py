@@ -104,11 +104,10 @@ def _of_table(table: pd.DataFrame) -> History:
         raise InvalidInputError("the table of the run has no rows; there is nothing to draw")
 
     def column(name: str) -> Any:
+        is_text = name in COLUMNS and COLUMNS[name].type == "str"
         if name not in names:
-            if name in COLUMNS and COLUMNS[name].type != "str":
-                return np.full(len(table), np.nan)
-            return np.full(len(table), "")
-        if name in COLUMNS and COLUMNS[name].type == "str":
+            return np.full(len(table), "" if is_text else np.nan)
+        if is_text:
             return table[name].fillna("").to_numpy()
         try:
             return table[name].to_numpy(dtype=np.float64, na_value=np.nan)

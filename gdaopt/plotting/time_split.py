@@ -94,7 +94,7 @@ def time_split(
         ax.set_xlabel("share of the seconds" if relative else "seconds")
         ax.set_xlim(0, _ROOM_FOR_TOTALS * (float(left.max()) or 1.0))
         if legend:
-            legend_beside([ax], {str(bars.get_label()): bars for bars in ax.containers})
+            legend_beside([ax])
     return ax
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -26,6 +24,7 @@ from gdaopt.result import Result
 from gdaopt.scaling import SCALES, TRACE_BOUNDS, read_trace_bound, scale_features
 from gdaopt.sets import SETS, EdgeMask, FeasibleSet
 from gdaopt.solving import solve
+from gdaopt.support.files import digest
 from gdaopt.support.processes import forget_peak_memory, peak_memory
 from gdaopt.support.validation import (
     check_instance,
@@ -135,8 +134,7 @@ class ProblemChoice:
         }
         mask = self.mask(dataset)
         if mask is not None:
-            digest = hashlib.sha256(json.dumps(mask.record()).encode()).hexdigest()
-            record["edges"] = f"{len(mask)} pairs, SHA-256 {digest}"
+            record["edges"] = f"{len(mask)} pairs, SHA-256 {digest(mask.record())}"
         return record
 
 
@@ -261,7 +259,5 @@ def figures(result: Result) -> dict[str, Any]:
 
 def _rows_hash(rows: ConstraintsOf) -> str:
     assert isinstance(rows, LinearConstraints)
-    digest = hashlib.sha256(json.dumps(rows.labels).encode())
-    for array in (rows.matrices.toarray(), rows.bounds, rows.is_equality, rows.norms, rows.owners):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+    matrices = rows.matrices.toarray()
+    return digest(rows.labels, matrices, rows.bounds, rows.is_equality, rows.norms, rows.owners)

@@ -30,8 +30,7 @@ from gdaopt.studies.study_directory import (
 )
 from gdaopt.studies.task_workers import TaskWorkers
 from gdaopt.support.files import write_text
-from gdaopt.support.text import shortened
-from gdaopt.support.validation import check_instance, integer, number, store_checked
+from gdaopt.support.validation import as_tuple, check_instance, integer, number, store_checked
 
 _DRAWN = "alternating"  # the method whose left-ends and discs are drawn
 _NOT_TEXT = ("callback", "initial", "solver_opts")  # options that are not a word or a number
@@ -64,16 +63,11 @@ class MethodSpec(NamedOptions):
 
 @dataclass(frozen=True)
 class Combination:
-    """A method with a solver, and all options beside the method's own."""
+    """A method that was made with a solver."""
 
     spec: MethodSpec
     solver: str  # the canonical name, with options; "analytic" if no programs are solved
-    common: Mapping[str, Any]
-
-    @property
-    def method(self) -> Method:
-        """The method, made with the solver."""
-        return self.spec.method(self.common)
+    method: Method
 
 
 def combinations(
@@ -97,15 +91,15 @@ def combinations(
             if solver is not None:
                 options |= {"solver": solver.name, "solver_opts": dict(solver.options)}
             try:
-                default = spec.method(options).solver_name
+                method = spec.method(options)
             except (InvalidInputError, SolverNotFoundError) as error:
                 if solver is None or isinstance(error, InvalidInputError):
                     raise
                 refusals[solver] = error
                 left_out.append(f"{spec} with {solver}: {error}")
             else:
-                name = default if solver is None else str(solver)
-                combinations[spec, name] = Combination(spec, name, options)
+                name = method.solver_name if solver is None else str(solver)
+                combinations[spec, name] = Combination(spec, name, method)
                 used.add(solver)
     for solver in asked:
         if solver not in used:
@@ -134,10 +128,7 @@ class ComparisonOptions(ProblemOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("methods", "solvers"):
-            texts = getattr(self, name)
-            if isinstance(texts, str) or not isinstance(texts, Sequence):
-                raise InvalidInputError(f"{name} must be a list of texts, got {shortened(texts)}")
-            for text in texts:
+            for text in as_tuple(name, getattr(self, name), "a list of texts"):
                 check_instance(f"each of {name}", text, str)
         store_checked(self, number, "tolerance", at_least=0)
         store_checked(self, number, "time_limit", above=0)
@@ -180,7 +171,7 @@ class Comparison(Study[list[dict[str, Any]]]):
     after `run`, the names of the pictures.
     """
 
-    pictures: Sequence[str] = ()
+    pictures: list[str]
 
     def __init__(
         self, path: str | os.PathLike[str], dataset: Dataset, options: ComparisonOptions
@@ -243,13 +234,14 @@ class Comparison(Study[list[dict[str, Any]]]):
         classes = self._directory.options["classes"]
         only = f", {classes[0]}" if len(classes) == 1 else ""
         title = f"{self._dataset.name}{only}: "
-        drawn = {"convergence": (runs, f"{title}methods compared")}
         # Of each class the discs of one alternation, the first.
         aligned = {run.problem: run for run in reversed(runs) if run.result.method == _DRAWN}
-        for name in ("left_ends", "discs"):
-            drawn[name] = (list(aligned.values())[::-1], f"{title}{_DRAWN}")
-        drawn = {name: both for name, both in drawn.items() if both[0]}
-        for name, (shown, title) in drawn.items():
-            write_pictures(shown, self.path, title, names=[name], replace=True)
-        self.pictures = picture_names(drawn)
+        self.pictures = []
+        for names, shown, what in (
+            (["convergence"], runs, "methods compared"),
+            (["left_ends", "discs"], list(aligned.values())[::-1], _DRAWN),
+        ):
+            if shown:
+                write_pictures(shown, self.path, title + what, names=names, replace=True)
+                self.pictures += picture_names(names)
         return whole

@@ -46,18 +46,23 @@ _LEGEND = (
 
 def add_excess(rows: Mapping[str, Row], results: Mapping[str, Result]) -> list[dict[str, Any]]:
     """Return the rows with their excess over the best lower bound of their class."""
-    bounds = dict.fromkeys((row["class"] for row in rows.values()), -math.inf)
+    bounds: dict[str, float] = {}
     for key, result in results.items():
         if result.lower_bound is not None:
             name = rows[key]["class"]
-            bounds[name] = max(bounds[name], result.lower_bound)
+            bounds[name] = max(bounds.get(name, -math.inf), result.lower_bound)
     whole = []
     for key, row in rows.items():
         excess = math.inf
-        if key in results and bounds[row["class"]] > -math.inf:
-            excess = relative_gap(-bounds[row["class"]], -results[key].objective)
+        if key in results:
+            excess = share_above(results[key].objective, bounds.get(row["class"]))
         whole.append({**row, "excess": excess if excess < math.inf else None})
     return whole
+
+
+def share_above(objective: float, lower_bound: float | None) -> float:
+    """Return how far an objective can be above its lower bound, as a share of the bound's size."""
+    return math.inf if lower_bound is None else relative_gap(-lower_bound, -objective)
 
 
 def to_pandas(rows: Sequence[Row]) -> pd.DataFrame:

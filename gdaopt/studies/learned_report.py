@@ -16,10 +16,10 @@ import numpy as np
 from gdaopt.methods import METHODS, Certified
 from gdaopt.result import Result
 from gdaopt.status import ENDS
+from gdaopt.studies.comparison_table import share_above
 from gdaopt.studies.importance import Importance
 from gdaopt.studies.measuring import MOST_LEARNED, NEIGHBORS, Judgement
 from gdaopt.support.text import html_table, percent, plain
-from gdaopt.trace import relative_gap
 
 _MOST_ROWS = 60  # of a ranking
 _ALIKE = 1e-6  # shares of features that differ by less are as without learning
@@ -174,7 +174,7 @@ def outcome(row: Mapping[str, Any]) -> str:
     if row["chosen_objective"] == "none":
         return "no learning, which the search chose"
     end = ENDS[row["status"]]
-    above = _above(row["objective"], row["lower_bound"])
+    above = share_above(row["objective"], row["lower_bound"])
     if row["status"] == "converged":
         end += f" to {percent(above)}"
     elif above < math.inf:
@@ -210,17 +210,13 @@ def work(results: Collection[Result]) -> str:
 def advice(results: Collection[Result], method: str) -> str | None:
     """Return how to reach the optimum if it may be far."""
     far = any(
-        _above(result.objective, result.lower_bound) > _LARGE and result.frank_wolfe_gap is None
+        share_above(result.objective, result.lower_bound) > _LARGE
+        and result.frank_wolfe_gap is None
         for result in results
     )
     if not far or method == Certified.name:
         return None
     return "Better: --method certified reaches the optimum, with a proof of the gap"
-
-
-def _above(objective: float, lower_bound: float | None) -> float:
-    """Return how far an objective can be above its lower bound, as a share of the bound's size."""
-    return math.inf if lower_bound is None else relative_gap(-lower_bound, -objective)
 
 
 # --- As a page -----------------------------------------------------------------------------------

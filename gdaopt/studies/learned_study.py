@@ -58,9 +58,7 @@ RANKINGS = {"features": "features.csv", "edges": "edges.csv"}
 """The files of the rankings."""
 
 _FIRST = "importance"  # which no other command draws
-_TRACE = "-trace.csv"
-_METRIC = "-metric.csv"
-_LEARNER = ".joblib"
+_ENDINGS = {"file": ".npz", "learner": ".joblib", "metric": "-metric.csv", "trace": "-trace.csv"}
 _TRIED = 200  # samples with which it is tried whether a fit can begin
 
 
@@ -96,7 +94,7 @@ def learn_task(
     pipeline = Pipeline([("metric", learner), ("neighbors", neighbors)])
     result = learner.result_
     result.save(f"{path}.npz")
-    write_atomically(Path(f"{path}{_LEARNER}"), partial(joblib.dump, pipeline))
+    write_atomically(Path(f"{path}.joblib"), partial(joblib.dump, pipeline))
     chosen = learner.objective_ if options.search else learner.objective
     return {
         **figures(result),
@@ -135,7 +133,7 @@ class Learning(Study[Importance]):
                 learn_task,
                 (dataset, options, name, verbose),
                 {"class": name, **about},
-                (".npz", _LEARNER),
+                (".npz", ".joblib"),
                 self._stems[name],
             )
             for name in names
@@ -231,7 +229,9 @@ class Learning(Study[Importance]):
 
     def _write_files(self, name: str, result: Result, only_missing: bool = False) -> None:
         """Write a metric and its trace."""
-        trace, metric = (self.path / f"{self._stems[name]}{end}" for end in (_TRACE, _METRIC))
+        trace, metric = (
+            self.path / f"{self._stems[name]}{_ENDINGS[kind]}" for kind in ("trace", "metric")
+        )
         if not (only_missing and trace.exists()):
             result.trace.to_csv(trace)
         if not (only_missing and metric.exists()):
@@ -239,14 +239,13 @@ class Learning(Study[Importance]):
 
     def _files(self) -> list[str]:
         stems = [self._stems[name] for name in self.runs]
-        files = [f"{stem}{end}" for stem in stems for end in (".npz", _LEARNER, _METRIC, _TRACE)]
+        files = [f"{stem}{end}" for stem in stems for end in _ENDINGS.values()]
         files += [*picture_names(PICTURES), *RANKINGS.values(), PAGE]
         return [*files, samples_file(self._dataset)]
 
     def _write_numbers(self, numbers: Mapping[str, Any]) -> None:
-        endings = {"file": ".npz", "learner": _LEARNER, "metric": _METRIC, "trace": _TRACE}
         metrics = {
-            name: {kind: f"{self._stems[name]}{end}" for kind, end in endings.items()} | dict(row)
+            name: {kind: f"{self._stems[name]}{end}" for kind, end in _ENDINGS.items()} | dict(row)
             for name, (row, _) in self.runs.items()
         }
         # With their SHA-256; those of an earlier run until this one has finished.

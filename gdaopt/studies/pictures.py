@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -181,8 +181,7 @@ def _discs(runs: Sequence[Run], title: str) -> Figure:
     tallest = max(run.n_shown for run in shown)
     height = rows * min(1.4 + 0.24 * tallest, _SCREEN_OF_DISCS / rows)
     figure = _figure(11 if columns == 1 else 15, height, _part_of(title, len(shown), len(runs)))
-    for run, part in zip(shown, _parts(figure, rows, columns), strict=False):
-        _set_label(part, run)
+    for run, part in _parts(figure, shown, columns):
         plotting.discs(run.result, names=run.feature_names, ax=part.subplots(1, 2))
     return figure
 
@@ -194,7 +193,7 @@ def _left_ends(runs: Sequence[Run], title: str) -> Figure:
     for run, ax in zip(shown, axes, strict=True):
         plotting.left_ends(run.result, ax=ax, legend=False)
         _set_title(ax, short_label(run.label))
-    _legend_below(axes)
+    legend_beside(axes.tolist(), loc="lower center")
     return figure
 
 
@@ -204,7 +203,7 @@ def _time_split(runs: Sequence[Run], title: str) -> Figure:
     plotting.time_split(_by_name(runs), ax=seconds, legend=False)
     plotting.time_split(_by_name(runs), ax=shares, relative=True, legend=False)
     shares.tick_params(axis="y", labelleft=False)
-    _legend_below([seconds, shares])
+    legend_beside([seconds, shares], loc="lower center")
     return figure
 
 
@@ -216,8 +215,7 @@ def _graph(runs: Sequence[Run], title: str) -> Figure:
     width, height = (5.5, 4.0) if small else (7.5, 6.4)
     title = _part_of(title, len(shown), len(runs))
     figure = _figure(width * columns, 0.3 + height * rows, title)
-    for run, part in zip(shown, _parts(figure, rows, columns), strict=False):
-        _set_label(part, run)
+    for run, part in _parts(figure, shown, columns):
         plotting.graph(run.result, run.feature_names, ax=part.subplots())
     return figure
 
@@ -259,20 +257,13 @@ def _set_title(ax: Axes, title: str, **options: Any) -> None:
     ax.set_title(escape_text(title), parse_math=False, **options)
 
 
-def _parts(figure: Figure, rows: int, columns: int) -> list[SubFigure]:
-    return list(figure.subfigures(rows, columns, squeeze=False).ravel())
+def _parts(figure: Figure, runs: Sequence[Run], columns: int) -> Iterator[tuple[Run, SubFigure]]:
+    """Yield each run with a part of a figure, with its label above all panels that come there.
 
-
-def _set_label(part: SubFigure, run: Run) -> None:
-    """Write the run above all its panels: a title of axes would be where their legend is."""
-    label = escape_text(short_label(run.label) + run.selection)
-    part.suptitle(label, fontsize="large", parse_math=False)
-
-
-def _legend_below(axes: Iterable[Axes]) -> None:
-    axes = list(axes)
-    entries: dict[str, Any] = {}
-    for ax in axes:
-        handles, labels = ax.get_legend_handles_labels()
-        entries |= dict(zip(labels, handles, strict=True))
-    legend_beside(axes, entries, mathematics=entries, loc="lower center")
+    A title of axes would be where their legend is.
+    """
+    parts = figure.subfigures(ceil(len(runs) / columns), columns, squeeze=False).ravel()
+    for run, part in zip(runs, parts, strict=False):
+        label = escape_text(short_label(run.label) + run.selection)
+        part.suptitle(label, fontsize="large", parse_math=False)
+        yield run, part

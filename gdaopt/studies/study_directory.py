@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from gdaopt.errors import DirectoryInUseError, InvalidInputError
 from gdaopt.support.extras import cli_extra
 from gdaopt.support.files import (
+    digest,
     is_temporary,
     parse_json,
     remove_abandoned,
@@ -42,7 +43,7 @@ _PATIENCE = 1.0  # seconds: some hold a directory for the time of a look only
 
 
 @contextmanager
-def sole_writer(path: str | os.PathLike[str], option: str = "--out") -> Iterator[None]:
+def sole_writer(path: str | os.PathLike[str]) -> Iterator[None]:
     """Hold a directory, made if it is missing, and remove what killed processes left there."""
     with cli_extra("a study"):
         from filelock import FileLock, Timeout
@@ -55,16 +56,16 @@ def sole_writer(path: str | os.PathLike[str], option: str = "--out") -> Iterator
     except Timeout:
         raise DirectoryInUseError(
             f"{_holder(folder)} is writing to {folder}; wait until it has ended, or choose "
-            f"another {option}"
+            "another --out"
         ) from None
     except OSError as error:
-        raise _cannot_write(folder, error, option) from error
+        raise _cannot_write(folder, error) from error
     try:
         try:
             write_text(folder / _HOLDER, json.dumps(_describe_this_process()))
             remove_abandoned(folder)
         except OSError as error:
-            raise _cannot_write(folder, error, option) from error
+            raise _cannot_write(folder, error) from error
         yield
     finally:
         # The lock's own file stays. One that waits may have opened it already, and if another file
@@ -83,9 +84,9 @@ def content(folder: Path) -> list[Path]:
     ]
 
 
-def _cannot_write(folder: Path, error: OSError, option: str) -> InvalidInputError:
+def _cannot_write(folder: Path, error: OSError) -> InvalidInputError:
     return InvalidInputError(
-        f"cannot write to {folder}: {error.strerror or error}; choose another {option}"
+        f"cannot write to {folder}: {error.strerror or error}; choose another --out"
     )
 
 
@@ -113,9 +114,8 @@ _LONGEST_KEY = 60  # characters, before the digest
 
 def task_key(*parts: object) -> str:
     """Return a file name made of the values that tell a task from others; no two are the same."""
-    digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:10]
     words = [re.sub(r"[^a-z0-9]+", "_", str(part).lower()).strip("_") for part in parts]
-    return "-".join([*filter(None, words)])[:_LONGEST_KEY] + f"-{digest}"
+    return "-".join([*filter(None, words)])[:_LONGEST_KEY] + f"-{digest(parts)[:10]}"
 
 
 class StudyDirectory:
@@ -157,7 +157,7 @@ class StudyDirectory:
             try:
                 self.tasks.mkdir(exist_ok=True)
             except OSError as error:
-                raise _cannot_write(self.tasks, error, "--out") from error
+                raise _cannot_write(self.tasks, error) from error
 
     def stem(self, key: str) -> Path:
         """Return the path of a task's row without its ending."""
@@ -180,7 +180,7 @@ class StudyDirectory:
     def write_row(self, key: str, row: Mapping[str, Any], files: Iterable[Path] = ()) -> None:
         """Write the row of a task whose other files are there, which makes it finished."""
         names = {file.relative_to(self.path).as_posix(): file_digest(file) for file in files}
-        entry = {"row": dict(row), "files": names, "sha256": _digest(row, names)}
+        entry = {"row": dict(row), "files": names, "sha256": digest([dict(row), names])}
         write_text(
             self.stem(key).with_suffix(".json"), json.dumps(entry, indent=1, allow_nan=False)
         )
@@ -243,7 +243,7 @@ def read_entry(path: Path, file: Path) -> dict[str, Any] | None:
     try:
         entry: dict[str, Any] = parse_json(file.read_text(encoding="utf-8"))
         row, files = entry["row"], entry["files"]
-        whole = entry["sha256"] == _digest(row, files) and isinstance(row["status"], str)
+        whole = entry["sha256"] == digest([row, files]) and isinstance(row["status"], str)
         whole = whole and all(file_digest(path / name) == files[name] for name in files)
         return entry if whole else None
     except (OSError, ValueError, LookupError, TypeError):
@@ -259,11 +259,6 @@ def file_digest(file: Path) -> str | None:
             return hashlib.file_digest(content, "sha256").hexdigest()
     except (OSError, ValueError):  # a ValueError: names that no file can have
         return None
-
-
-def _digest(row: Mapping[str, Any], files: Mapping[str, str | None]) -> str:
-    text = json.dumps([dict(row), files], allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _show_option(options: Mapping[str, Any], name: str) -> str:

@@ -1,22 +1,29 @@
-"""Files: written atomically, and read though they may be damaged or hostile."""
+"""Files: written atomically, and read though they may be packed, damaged or hostile."""
 
 from __future__ import annotations
 
+import bz2
 import errno
+import gzip
+import hashlib
 import io
 import json
+import lzma
 import os
 import re
 import secrets
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gdaopt.errors import UnwritableError
+from gdaopt.support.extras import cli_extra
 from gdaopt.support.text import reason
 from gdaopt.support.validation import as_path
 
@@ -126,6 +133,13 @@ class DamagedError(ValueError):
 # zipfile unpacks other kinds as a whole, however large.
 _KINDS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
+_PACKED: dict[bytes, Callable[[io.BytesIO], Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ": lzma.open,
+}
+_COMPRESSED = b"\x1f\x9d"  # the first bytes of what the program compress makes
+
 # What an npz file may unpack to: so many bytes, or so many times its own size. Deflate packs zeros
 # a thousand times, and numbers that were measured a few times.
 _ALWAYS = 2**28
@@ -153,6 +167,45 @@ def read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int) -> 
     if len(data) != info.file_size:
         raise zipfile.BadZipFile(f"{info.filename} does not have {info.file_size} bytes")
     return data
+
+
+def unpack(
+    content: bytes, limit: int, choose: Callable[[list[str]], str | None] = lambda _: None
+) -> bytes:
+    """Return what a file holds that may be packed, and of an archive the member that is chosen.
+
+    An archive of which none is chosen stays as it is. Content that is damaged, or has more bytes
+    than the limit, is a `DamagedError`.
+    """
+    if content.startswith(b"PK"):
+        with open_archive(io.BytesIO(content)) as archive:
+            files = [info.filename for info in archive.infolist() if not info.is_dir()]
+            name = choose([name for name in files if not name.startswith("__MACOSX/")])
+            if name is not None:
+                content = read_member(archive, archive.getinfo(name), limit)
+    try:
+        if content.startswith(_COMPRESSED):
+            with cli_extra("unpacking a .Z file"):
+                from unlzw3 import unlzw
+
+            content = unlzw(content)
+        for start, opened in _PACKED.items():
+            if content.startswith(start):
+                with opened(io.BytesIO(content)) as file:
+                    content = file.read(limit + 1)
+    except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
+        raise DamagedError(reason(error)) from error
+    if len(content) > limit:
+        raise DamagedError(f"it unpacks to more than {limit:,} bytes")
+    return content
+
+
+def digest(told: Any, *arrays: npt.ArrayLike) -> str:
+    """Return the SHA-256 of plain values, as JSON, and of the bytes of arrays."""
+    sha256 = hashlib.sha256(json.dumps(told).encode())
+    for array in arrays:
+        sha256.update(np.ascontiguousarray(array).tobytes())
+    return sha256.hexdigest()
 
 
 def allowance(path: str | os.PathLike[str]) -> int:

@@ -192,11 +192,11 @@ class ShownAsTable:
     def _summary(self) -> dict[str, str]:
         owner: Any = self  # a dataclass, or a class that writes this method itself
         values = {each.name: getattr(self, each.name) for each in fields(owner)}
-        return {name: _cell(value) for name, value in values.items() if not _is_empty(value)}
-
-
-def _is_empty(value: Any) -> bool:
-    return value is None or (isinstance(value, str | tuple) and not value)
+        return {
+            name: _cell(value)
+            for name, value in values.items()
+            if value is not None and not (isinstance(value, str | tuple) and not value)
+        }
 
 
 def _cell(value: Any) -> str:

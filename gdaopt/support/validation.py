@@ -148,12 +148,10 @@ def check_finite(name: str, array: FloatArray) -> None:
 def as_symmetric(name: str, value: Any, size: int | None = None) -> FloatArray:
     """Return a value as a symmetric float64 matrix, without a copy if it is one already."""
     matrix: FloatArray = value
-    if not _is_exactly_symmetric(value):
-        checked = symmetric_matrix(name, value)
+    if not _is_exactly_symmetric(value) or size not in (None, len(value)):
+        checked = symmetric_matrix(name, value, size)
         if type(value) is not np.ndarray or value.dtype != np.float64:
             matrix = checked  # else round-off is all that is wrong with the value
-    if size is not None and len(matrix) != size:
-        raise InvalidInputError(f"{name} must be {size}×{size}, got {len(matrix)}×{len(matrix)}")
     return matrix
 
 
@@ -270,6 +268,13 @@ def options_mapping(name: str, value: Any) -> dict[str, Any]:
             f"{name} must be a dict of options by their names, got {shortened(value)}"
         )
     return dict(value)
+
+
+def as_tuple(name: str, values: Any, words: str = "a list") -> tuple[Any, ...]:
+    """Return values as a tuple; refuse a text, which would be read letter by letter."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InvalidInputError(f"{name} must be {words}, got {shortened(values)}")
+    return tuple(values)
 
 
 def check_instance(name: str, value: Any, kind: type) -> None:

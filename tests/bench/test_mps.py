@@ -82,20 +82,14 @@ READ = {
     "lines of Windows": (GOOD.replace("\n", "\r\n"), optimum()),
     "a mark of the byte order": ("\ufeff" + GOOD.removeprefix("NAME MINE\n"), optimum()),
     "accents": (GOOD.replace("X1", "Prämie"), optimum()),
-    "what is maximised": (
-        instead("ROWS\n", "OBJSENSE\n    MAX\nROWS\n"),
-        optimum(-1.0),
-    ),
+    "what is maximised": (instead("ROWS\n", "OBJSENSE\n    MAX\nROWS\n"), optimum(-1.0)),
     "in one line": (instead("ROWS\n", "OBJSENSE MAX\nROWS\n"), optimum(-1.0)),
     "exponents of Fortran": (instead("R1  2.0", "R1  2.0D0"), optimum()),
     "a free row": (
         with_line(" N  COST", " N  OTHER").replace("X1  R1", "X1 OTHER 3.0 R1"),
         optimum(),
     ),
-    "no bound as 1e30": (
-        instead("X1 0.5", "X1 1e30"),
-        optimum(bounds=[(0, None), (0, None)]),
-    ),
+    "no bound as 1e30": (instead("X1 0.5", "X1 1e30"), optimum(bounds=[(0, None), (0, None)])),
     "a range": (
         with_line("-7.0", "RANGES\n    RNG  R1  1.0"),
         optimum(A_ub=[[1, 2], [-1, -1], [-1, -2]], b_ub=[4, -1, -3]),

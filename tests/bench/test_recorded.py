@@ -112,10 +112,7 @@ def test_what_is_recorded_when_a_run_is_interrupted(tmp_path: Path) -> None:
 )
 def test_methods_without_linear_programs(method: str, says: str, tmp_path: Path) -> None:
     options = {"solver": "analytic"} if "sdp" in method else {}
-    with (
-        pytest.raises(gda.errors.InvalidInputError, match=says),
-        recording(tmp_path / "run.npz"),
-    ):
+    with pytest.raises(gda.errors.InvalidInputError, match=says), recording(tmp_path / "run.npz"):
         gda.solve(iris(), method, max_iterations=1, **options)
     with pytest.raises(gda.errors.UnwritableError, match="does not exist"):
         recorded(tmp_path / "no" / "run.npz", callback=lambda _: pytest.fail("work was done"))

@@ -115,9 +115,7 @@ def test_other_solvers_read_the_files_and_agree(solve: Callable[[Path], float]) 
             assert abs(found - optimum) <= ACCURATE * max(1, abs(optimum)), entry["file"]
 
 
-def test_sequences_can_be_benched_and_replayed(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_sequences_can_be_benched_and_replayed(capfd: pytest.CaptureFixture[str]) -> None:
     sequence = ProgramSequence.from_mps(SMALL / "rows-joint-wine")
     assert len(sequence.programs) == 4
     script = runpy.run_path(str(SMALL / "replay.py"))

@@ -177,10 +177,7 @@ def test_solvers() -> None:
     ]
     assert working["highspy"] == working["HIGHS"]
     assert working["analytic"] == [gda.__version__, "Apache-2.0", "closed form", ""]
-    assert working["CLARABEL"][2:] == [
-        "interior point",
-        "second-order, semidefinite, exponential",
-    ]
+    assert working["CLARABEL"][2:] == ["interior point", "second-order, semidefinite, exponential"]
     usable = {info.name for info in gda.solvers() if info.usable}
     assert set(working) == usable > {"analytic", "highspy"}
     assert set(absent) == {info.name for info in gda.solvers()} - usable

@@ -117,7 +117,7 @@ def test_each_class_is_judged_by_its_own_metric(split: Split, out: Path) -> None
         judge, coordinates = neighbors(folder, name, 5)
         shares.append(judge.predict_proba(coordinates)[:, k])
     expected = np.array(IRIS.classes)[np.column_stack(shares).argmax(axis=1)]
-    output = apply(folder, new, "--label", "kind", "--out", out)
+    output = apply(folder, new, "--out", out)  # the column of labels is that of the run
     found = pd.read_csv(out)
     assert found["row"].tolist() == list(range(1, 51))
     assert found["class"].tolist() == expected.tolist()
@@ -126,6 +126,7 @@ def test_each_class_is_judged_by_its_own_metric(split: Split, out: Path) -> None
     right = int((found["class"] == truth).sum())
     assert right >= 45
     assert f"{right} of 50 labels are those of the file" in output
+    assert apply(folder, new, "--label", "kind", "--out", out, "--force") == output
 
 
 def test_coordinates_have_the_distances_of_the_metric(split: Split, out: Path) -> None:
@@ -155,6 +156,7 @@ def test_ids_are_kept(tmp_path: Path, out: Path) -> None:
     with undrawn():
         said = learn(known, *ANALYTIC, "--out", tmp_path / "run")
     assert "column 'Patient Nr' numbers the rows and is left out" in said
+    assert "one metric is learned for both classes" in said
     said = apply(tmp_path / "run", known, "--out", out)
     assert "note: all of the 30 samples are among those learned from" in said
     found = pd.read_csv(out)
@@ -162,15 +164,6 @@ def test_ids_are_kept(tmp_path: Path, out: Path) -> None:
     assert found.columns[:5].tolist() == ["row", "Patient Nr", "name", "label", "class"]
     apply(tmp_path / "run", known, "--transform", "--out", out, "--force")
     assert pd.read_csv(out).columns.tolist() == ["row", "Patient Nr", "name", "label", "x1"]
-
-
-def test_labels_are_those_of_the_column_of_the_run(split: Split, out: Path) -> None:
-    """Its last one, which has to be named no more than in the run."""
-    _, new, folder = split
-    assert record(folder)["table"]["label"] == "kind"
-    said = apply(folder, new, "--label", "kind", "--out", out)
-    assert " of 50 labels are those of the file" in said
-    assert apply(folder, new, "--out", out, "--force") == said
 
 
 @pytest.mark.parametrize(
@@ -225,21 +218,6 @@ def test_the_marks_are_those_of_the_run(tmp_path: Path, out: Path) -> None:
     apply(tmp_path / "run", new, "--decimal", ",", "--thousands", ".", "--out", out)
     form = TableFormat(decimal=",", thousands=".")
     np.testing.assert_array_equal(run_.read(new, form=form).features, [[1.234, 1], [900, 0]])
-
-
-def test_two_classes_have_one_metric(tmp_path: Path, out: Path) -> None:
-    rng = np.random.default_rng(1)
-    table = pd.DataFrame(rng.standard_normal((30, 2)), columns=["a", "b"])
-    table["kind"] = np.where(table["a"] > 0, "pos", "neg")
-    table.to_csv(tmp_path / "t.csv", index=False)
-    with undrawn():
-        said = learn(tmp_path / "t.csv", *ANALYTIC, "--out", tmp_path / "run")
-    assert "one metric is learned for both classes" in said
-    assert set(record(tmp_path / "run")["metrics"]) == {"all classes"}
-    said = apply(tmp_path / "run", tmp_path / "t.csv", "--neighbors", 1, "--out", out)
-    assert "note: all of the 30 samples are among those learned from, so that" in said
-    assert pd.read_csv(out)["class"].tolist() == table["kind"].tolist()
-    apply(tmp_path / "run", tmp_path / "t.csv", "--transform", "--out", tmp_path / "x.csv")
 
 
 def test_sparse_samples_are_classified_by_scikit_learns_neighbors(

@@ -15,27 +15,13 @@ from tests.studies.cases import InProcess
 def test_a_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(study, "TaskWorkers", InProcess)
     monkeypatch.setattr(study, "PICTURES", {})
-    command = [
-        *(
-            "bench",
-            "--data",
-            "iris,random",
-            "--sizes",
-            "5",
-            "--solvers",
-            "highspy,highs:solver=ipm",
-        ),
-        *("--starts", "hot", "--tolerances", "1e-6", "--runs", "alternating", "--most", "2"),
-        *("--programs", "diagonal", "--out", tmp_path / "out"),
-    ]
+    words = "--data iris,random --sizes 5 --solvers highspy,highs:solver=ipm --starts hot"
+    words += " --tolerances 1e-6 --runs alternating --most 2 --programs diagonal --out"
+    command = ["bench", *words.split(), tmp_path / "out"]
     shown = run(*command)
     assert "highspy: 4 answers verified, 0 wrong, 0 called infeasible" in shown
     told = re.findall(r"(\S+): \d+ answers verified", shown)
-    assert told == [
-        "analytic",
-        "highspy",
-        "HIGHS:solver=ipm",
-    ]  # in the order in which they are named
+    assert told == ["analytic", "highspy", "HIGHS:solver=ipm"]  # in the order of their names
     assert "iris: HIGHS:solver=ipm, alternating, tolerance 1e-06: " in shown
     # Repeats lie apart: the solvers take turns.
     turns = re.findall(r"random-5: ([\w:=]+), [\w-]+, repeat (\d)", shown)
@@ -79,11 +65,9 @@ def test_cells_that_died_are_failures_and_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(study, "PICTURES", {})
-    command = [
-        *("bench", "--data", "random", "--sizes", "5", "--solvers", "highspy", "--runs", "none"),
-        *("--programs", "diagonal", "--starts", "hot", "--most", "2", "--tolerances", "1e-6"),
-        *("--out", tmp_path / "out"),
-    ]
+    options = "--data random --sizes 5 --solvers highspy --runs none --programs diagonal"
+    options += " --starts hot --most 2 --tolerances 1e-6 --out"
+    command = ["bench", *options.split(), tmp_path / "out"]
     monkeypatch.setattr(study, "TaskWorkers", partial(InProcess, dies="highspy"))
     shown = run(*command, code=1)
     assert "highspy: 0 answers verified" in shown

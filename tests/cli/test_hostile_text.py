@@ -63,16 +63,6 @@ def test_learn_and_plot(tmp_path: Path) -> None:
         assert escaped in output
 
 
-@pytest.mark.slow
-def test_compare(tmp_path: Path) -> None:
-    table, out = write_table(tmp_path / "t.csv", LABELS[:3] + LABELS[3:4]), tmp_path / "out"
-    with undrawn():
-        options = ("--positive", LABELS[0], "--methods", "certified", "--out", out)
-        output = shown("compare", table, *options)
-    assert r"\x1b[31mred\x1b[0m" in output
-    assert (out / "comparison.md").read_text(encoding="utf-8").replace("\n", "").isprintable()
-
-
 def test_errors(tmp_path: Path) -> None:
     table = write_table(tmp_path / "t.csv", LABELS)
     for name in ("\x1b[31mwhite", "\u202eleft", "three\nlines", "9" * 6000):

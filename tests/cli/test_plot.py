@@ -278,13 +278,6 @@ def test_damaged_records(
     assert message in plot(folder, code=2)
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, '{"format": "\\ud800"}', "\0"])
-def test_records_that_are_none(text: str, tmp_path: Path) -> None:
-    folder = own(tmp_path / "own", "run")
-    (folder / "study.json").write_text(text)
-    assert "study.json is damaged" in plot(folder, code=2)
-
-
 def test_a_tilde_is_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A shell leaves it as it is after an equals sign, and files of one's own are still kept."""
     for name in ("HOME", "USERPROFILE"):

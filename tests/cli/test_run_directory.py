@@ -201,13 +201,6 @@ def test_a_full_disk(tmp_path: Path) -> None:
 # --- How runs end --------------------------------------------------------------------------------
 
 
-def test_interrupted_before_anything_is_written(tmp_path: Path) -> None:
-    with interrupt(1, gda.MCML, "at"):
-        output = learn("iris", "--out", tmp_path / "out", code=130)
-    assert output.endswith("interrupted: nothing was written")
-    assert names(tmp_path) == set()
-
-
 @pytest.mark.parametrize("n_learned", [0, 1])
 def test_interrupted_while_a_metric_is_learned(tmp_path: Path, n_learned: int) -> None:
     """A sentence says what is kept, and the same command goes on."""

@@ -9,14 +9,7 @@ import numpy as np
 import pytest
 
 from gdaopt.datasets import BUILTIN, FROM_UCI, builtin, load
-from gdaopt.datasets.builtin import (
-    DATA_VARIABLE,
-    PAGE_BLOCKS,
-    SEEDS,
-    UciTable,
-    digest,
-    obtain,
-)
+from gdaopt.datasets.builtin import DATA_VARIABLE, PAGE_BLOCKS, SEEDS, UciTable, digest, obtain
 from gdaopt.errors import DownloadError, InvalidInputError
 from tests.datasets.cases import (
     BLOCKS_TEXT,
@@ -153,10 +146,7 @@ class TestRealFiles:
 
     @pytest.mark.parametrize(
         ("name", "shape", "counts"),
-        [
-            ("seeds", (210, 7), [70, 70, 70]),
-            ("page_blocks", (5473, 10), [4913, 329, 28, 88, 115]),
-        ],
+        [("seeds", (210, 7), [70, 70, 70]), ("page_blocks", (5473, 10), [4913, 329, 28, 88, 115])],
     )
     def test_whole_tables(self, name: str, shape: tuple[int, int], counts: list[int]) -> None:
         data, table = load(name, REAL), {"seeds": SEEDS}.get(name, PAGE_BLOCKS)

@@ -294,12 +294,10 @@ FILES = {
         refusal="which may be two numbers",
     ),
     "thousands by another column": File(
-        "a;b;kind\n1.234;2,5;x\n2.500;7;y\n900;4;x\n",
-        values=[[1234, 2.5], [2500, 7], [900, 4]],
+        "a;b;kind\n1.234;2,5;x\n2.500;7;y\n900;4;x\n", values=[[1234, 2.5], [2500, 7], [900, 4]]
     ),
     "Swiss thousands": File(
-        "a;b;kind\n1’234.5;2;x\n900;7;y\n1’000’000;4;x\n",
-        values=[[1234.5, 2], [900, 7], [1e6, 4]],
+        "a;b;kind\n1’234.5;2;x\n900;7;y\n1’000’000;4;x\n", values=[[1234.5, 2], [900, 7], [1e6, 4]]
     ),
     "a total": File(TEXT + "Total,13,\n", note="holds no label in row 4", is_read_again=False),
     "a row without label": File(TEXT + "5,13,?\n", note="a class needs another name"),

@@ -139,25 +139,6 @@ def test_empty_rows_keep_their_numbers(tmp_path: Path) -> None:
         read_table(path)
 
 
-class Named:
-    """A path that is no text and no `Path`."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __fspath__(self) -> str:
-        return str(self.path)
-
-
-def test_ways_to_name_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write(tmp_path / "t.csv", "a,kind\n1,x\n2,y\n")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("USERPROFILE", str(tmp_path))
-    for given in (path, str(path), Named(path), "~/t.csv", Path("~/t.csv")):
-        data = read_table(given)
-        assert (data.name, data.classes) == ("t", ("x", "y"))
-
-
 # --- Separators, encodings and decimal marks ----------------------------------------------------
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import re
-import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +21,7 @@ from gdaopt.datasets.builtin import (
     digest,
     obtain,
     read_table,
-    unpack,
+    read_text,
 )
 from gdaopt.errors import DownloadError, InvalidInputError
 from tests.datasets.cases import (
@@ -71,14 +68,6 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def entries(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
-
-
-def greet(listener: socket.socket) -> None:
-    """Answer a request in the words of another protocol."""
-    connection, _ = listener.accept()
-    with connection:
-        connection.recv(1000)
-        connection.sendall(b"220 ftp ready\r\n")
 
 
 class TestSuccess:
@@ -151,7 +140,7 @@ class TestFailures:
     def test_files_beyond_the_limit(
         self, server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch, body: bytes
     ) -> None:
-        """They were read as a whole, however long they are or unpack to."""
+        """They were read as a whole, however long they are or read_text to."""
         monkeypatch.setattr(builtin, "MOST_BYTES", 10_000)
         cache.mkdir(parents=True)
         (cache / FILE).write_bytes(body)
@@ -189,15 +178,6 @@ class TestFailures:
         for table, says in ((silent, "timed out"), (absent, "refused")):
             with pytest.raises(DownloadError, match=says):
                 obtain(table)
-
-    def test_no_http(self) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            thread = threading.Thread(target=greet, args=(listener,))
-            thread.start()
-            table = replace(SMALL_SEEDS, urls=(f"http://127.0.0.1:{listener.getsockname()[1]}/x",))
-            with pytest.raises(DownloadError, match=r"/x: 220 ftp ready"):
-                obtain(table)
-            thread.join()
 
     def test_a_damaged_cache_and_a_directory_offline(
         self, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -310,22 +290,6 @@ class TestCacheDirectory:
 
 # --- How files are unpacked and read, and what is refused -----------------------------------------
 
-# Packed by the program compress (ncompress 4.2.4.6), with codes of 9 and of 10 bits.
-SQUARES = "".join(f"{i * i}\n" for i in range(200)).encode()
-SQUARES_Z = base64.b64decode(
-    """
-    H52QMBTEUEBDQQ6BNhTIqKFgRkIaB20UxDEwBoyAMWRUpFEwho2DMXIklLFQYY2ROA7OkFHQ4UAaFwnSeImjYA0ZB2vc
-    SGijpI2dCm7gDFpTQc2BOWKKrAiDpUAYKQXGOCmQJMOMIgU6BMmx482KNmJ6pChwZ8eaIHM4VNiUoUaPCmXAOChj
-    BoyCLGEMXBhTRti9N+4qxDFXYQ64dkvOiLF2JcSGDlvSIOsw5gyhA2fUbCnyIMysNKwSnEGVY1QaPQvS2PkyacAa
-    dwfWiFG0xsqcqxOeLKkTaI0cQ8MWTT1QYkwbJ4sLLWgDR9TAVIWWvDEj642TB2/c4BgU+ECKMXHIIFtTolGJB52v
-    TVrSe8Icnw2GLZiDMNOLGJvqfQqzI4ywIEEFVwwWlURgXQkRyBFIHplHoHMVaSRWXRpVVQN3Ge0EEk5ZMSYaYzRQ
-    xVhzIFXnVAwz2bARTBihNpNAkxU1FVYC2QbUVD1dVQMON6o4lEeadWSDRGC5VpZHFW134k5RxXBDDiKKZyBaCfL4
-    kUBJYahWhSGFhVF9ZMnlEV53PSYXdSMV6BZjcGkEoEIhCUaSmHHBFhBJ9im0mJwzxFfXDW3CVBJLM6zFEnoKQWTe
-    QuPtdVJfv1XoF0t4IXelXymNJJ1b11Elww3O0SUlXjgkN5iROLG0F5RFcThUYkDZlWNDc8XqoUpjtSTXi45Z9qmK
-    kGXUUp9RFVpqQn2K1udvyCqqkm3ckYZZQypaJhFlzZl3GUsq7dQYYYodhaxzhZkoWHV/KQA=
-    """
-)
-
 
 @pytest.mark.parametrize(
     "content",
@@ -340,12 +304,7 @@ SQUARES_Z = base64.b64decode(
     ids=["plain", "marked", "packed", "zip", "packed in zip", "in a folder"],
 )
 def test_every_form(content: bytes) -> None:
-    assert unpack(content, "t.data", "here") == "1 2\n"
-
-
-def test_what_the_program_compress_made() -> None:
-    assert unpack(SQUARES_Z, "t.data", "here") == SQUARES.decode()
-    assert unpack(compressed(SQUARES), "t.data", "here") == SQUARES.decode()
+    assert read_text(content, "t.data", "here") == "1 2\n"
 
 
 @pytest.mark.parametrize(
@@ -365,7 +324,7 @@ def test_what_the_program_compress_made() -> None:
 )
 def test_refuses_damaged_files(content: bytes, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
-        unpack(content, "t.data", "here")
+        read_text(content, "t.data", "here")
 
 
 def test_an_encrypted_member() -> None:
@@ -373,7 +332,7 @@ def test_an_encrypted_member() -> None:
     for header, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         packed[packed.index(header) + flags] |= 1  # says that the member is encrypted
     with pytest.raises(InvalidInputError, match=r"t\.data.* is encrypted"):
-        unpack(bytes(packed), "t.data", "here")
+        read_text(bytes(packed), "t.data", "here")
 
 
 def test_tabs_and_columns_of_fixed_width() -> None:

@@ -150,6 +150,7 @@ def test_draws_the_trace(results: dict[str, gda.Result]) -> None:
     assert [xy(line)[1].tolist() for line in features] == trace.left_ends.T.tolist()
     assert ax.get_yscale() == "log"
     assert legend(ax)[1:] == ["left-ends", r"$\lambda_{\min}$", r"$\rho$ = 0.001"]
+    assert all(text.get_parse_math() for text in ax.figure.legends[0].get_texts())
     render(ax)
 
 

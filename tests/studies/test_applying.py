@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from scipy.spatial.distance import pdist
 
 import gdaopt as gda
 from gdaopt.datasets import Dataset, load
@@ -27,15 +26,6 @@ def test_missing_values_are_filled_as_in_the_run(tmp_path: Path) -> None:
     np.testing.assert_array_equal(new.features, [[1.5, 6.5], [2.5, 4.0]])
     assert new.labels is None
     assert len(learned.predict(new.features, n_neighbors=1)) == 2
-
-
-def test_the_distances_are_those_of_the_metric() -> None:
-    data = load("iris")
-    root = np.random.default_rng(2).standard_normal((4, 4))
-    run = LearnedRun(data, None, {"setosa": root})
-    X = data.features[:7]
-    np.testing.assert_allclose(pdist(run.transform(X)), pdist(X @ root.T), rtol=1e-8)
-    np.testing.assert_allclose(run.shares(X, 10).sum(axis=1), 1.0)
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])

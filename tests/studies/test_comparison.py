@@ -89,9 +89,9 @@ def test_problems_with_linear_constraints(tmp_path: Path) -> None:
 
 
 def test_the_excess_is_above_the_best_bound_of_the_class() -> None:
-    first, second = (replace(solved("analytic"), lower_bound=bound) for bound in (0.1, 0.2))
+    first, second = (replace(solved("analytic"), lower_bound=bound) for bound in (0.2, 0.1))
     rows = {key: {"class": name} for key, name in (("a", "x"), ("b", "x"), ("c", "y"))}
-    whole = add_excess(rows, {"a": first, "b": second, "c": first})
+    whole = add_excess(rows, {"a": first, "b": second, "c": second})
     value = first.objective
     expected = [(value - bound) / bound for bound in (0.2, 0.2, 0.1)]
     assert [row["excess"] for row in whole] == pytest.approx(expected)

@@ -116,16 +116,6 @@ def test_what_killed_processes_left_is_removed_and_nothing_else(tmp_path: Path) 
     assert {file.name for file in content(tmp_path)} == others
 
 
-@pytest.mark.parametrize("below", [".", "out"])
-def test_a_directory_that_cannot_be_written_to(below: str, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("mine")
-    with (
-        refused(r"cannot write to .*; choose another --figures"),
-        sole_writer(tmp_path / "file" / below, "--figures"),
-    ):
-        pass
-
-
 @posix_only
 @pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to("elsewhere")])
 def test_something_else_in_the_place_of_the_lock(

@@ -1,8 +1,6 @@
 """Methods as text, and what they are combined with."""
 
 import re
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -11,21 +9,6 @@ from gdaopt.errors import GdaoptError, InvalidInputError, SolverNotFoundError
 from gdaopt.studies.comparison import MethodSpec, combinations
 
 Pairs = list[tuple[str, str]]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "has no name; write name:option=value"),
-        (":variant=away", "has no name; write name:option=value"),
-        ("frank-wolfe:away", "'away' of method 'frank-wolfe:away' does not have the form"),
-        ("joint:tolerance=", "'tolerance=' of method 'joint:tolerance=' does not have the "),
-        ("joint:tolerance=1:tolerance=2", "gives option 'tolerance' twice"),
-    ],
-)
-def test_malformed(text: str, message: str) -> None:
-    with pytest.raises(InvalidInputError, match=message):
-        MethodSpec.parse(text)
 
 
 def test_options_reach_the_method() -> None:
@@ -99,25 +82,6 @@ def test_solvers_go_to_methods_that_take_them(
     found, without = combinations(methods, solvers, {})
     assert [(str(each.spec), each.solver) for each in found] == expected
     assert [text.partition(".")[0] for text in without] == left_out
-
-
-def test_combinations_that_are_refused_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where joint refuses HIGHS, as methods refuse solvers without their cone."""
-    original: Callable[..., Any] = MethodSpec.method
-
-    def method(spec: MethodSpec, common: dict[str, Any]) -> Any:
-        if spec.name == "joint" and common.get("solver") == "HIGHS":
-            raise SolverNotFoundError("HIGHS lacks a cone")
-        return original(spec, common)
-
-    monkeypatch.setattr(MethodSpec, "method", method)
-    found, left_out = combinations(["joint", "alternating"], ["HIGHS", "analytic"], {})
-    assert [(each.spec.name, each.solver) for each in found] == [
-        *(("joint", "analytic"), ("alternating", "HIGHS"), ("alternating", "analytic"))
-    ]
-    assert left_out == ["joint with HIGHS: HIGHS lacks a cone"]
-    with pytest.raises(SolverNotFoundError, match="HIGHS lacks a cone"):
-        combinations(["joint"], ["HIGHS", "analytic"], {})
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from gdaopt.datasets import Dataset, load
 from gdaopt.status import ENDS, Status
 from gdaopt.studies import measuring
 from gdaopt.studies.class_problems import ProblemOptions, figures
-from gdaopt.studies.learned_report import advice, outcome, work
+from gdaopt.studies.learned_report import advice, describe_folds, outcome, work
 from gdaopt.studies.learner_options import LearnerOptions
 from gdaopt.studies.measuring import FOLDS, Judgement, judge_task, split_folds
 from gdaopt.studies.pictures import MOST_PANELS, PICTURES, Run
@@ -96,10 +96,7 @@ def test_the_accuracy_is_that_of_a_cross_validation(search: bool) -> None:
     found, rows = judged(IRIS, LearnerOptions(search=search))
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     learner = gda.MetricLearnerCV() if search else gda.MetricLearner()
-    for shares, first in (
-        (found.accuracy, learner),
-        (found.without_learning, StandardScaler()),
-    ):
+    for shares, first in ((found.accuracy, learner), (found.without_learning, StandardScaler())):
         pipeline = make_pipeline(first, KNeighborsClassifier(5))
         right = cross_val_predict(pipeline, IRIS.features, IRIS.labels, cv=folds) == IRIS.labels
         assert shares[0] == pytest.approx(right.mean(), abs=0.01)
@@ -131,6 +128,9 @@ def test_rare_classes() -> None:
     assert len(folds) == FOLDS
     assert all(13 in train and 13 not in test for train, test in folds)
     assert sorted(np.concatenate([test for _, test in folds])) == [*range(13)]
+    three = Dataset("three", np.arange(6.0)[:, None], np.array(list("ababab")), ("x",))
+    assert len(split_folds(three)) == 3
+    assert describe_folds(6, 3).startswith("3-fold cross-validation")
     alone = Dataset("alone", np.arange(4.0)[:, None], np.array(list("abcd")), ("x",))
     with pytest.raises(gda.errors.InvalidInputError, match="each of the 4 labels of alone occurs"):
         split_folds(alone)

@@ -88,10 +88,7 @@ def test_processes_of_a_task_do_not_hold_it_up(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     note = tmp_path / "pid"
-    tasks = {
-        "left": Task(task_cases.leave_running, (note,)),
-        "isolated": Task(task_cases.isolated),
-    }
+    tasks = {"left": Task(task_cases.leave_running, (note,)), "isolated": Task(task_cases.isolated)}
     start = time.monotonic()
     rows = run_tasks(study(tmp_path / "out"), tasks, TaskWorkers(jobs=2))
     assert time.monotonic() - start < 55  # they sleep for 60

@@ -101,7 +101,10 @@ def test_one_that_was_killed_at_its_first_write(tmp_path: Path) -> None:
         ),
         *(
             ("study.json", text, "", "study.json is damaged")
-            for text in ("{", "[]", '{"format": 1}', '{"format": "x", "options": {}}')
+            for text in (
+                *("{", "[]", '{"format": 1}', '{"format": "x", "options": {}}'),
+                *("[" * 100_000, '{"format": "\\ud800"}', "\0"),
+            )
         ),
         *(
             (

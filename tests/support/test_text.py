@@ -11,6 +11,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.backends.registry import SolverInfo
 from gdaopt.support.text import (
+    format_cell,
     html_table,
     latex,
     latex_table,
@@ -50,6 +51,12 @@ def test_plain_keeps_what_is_readable_and_shows_escapes() -> None:
     for text in ("naïve", "日本 語", "a\u00a0b", "λ_min ≥ ρ", "", r"C:\new"):
         assert plain(text) == text
     assert plain("a\x1b[1m\n\u202e\ud800") == r"a\x1b[1m\n\u202e\ud800"
+
+
+def test_cells_of_missing_values_are_empty() -> None:
+    cells = [format_cell("{:.3g} %", value, 100) for value in (0.12345, None, np.nan)]
+    assert cells == ["12.3 %", "", ""]
+    assert format_cell("{:d}", 3) == "3"
 
 
 def test_values_and_reasons_are_one_short_line() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.support.warning_filters import ignoring, underflow_ignored
+from gdaopt.support.warning_filters import ignoring
 
 
 def test_only_what_is_named_is_ignored() -> None:
@@ -91,25 +91,3 @@ def test_what_underflows_is_zero_whatever_a_user_has_set() -> None:
         used(name)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(used, OBJECTIVES))
-
-
-def test_blocks_of_threads_do_not_meet() -> None:
-    """The state of the user comes back, and other faults are raised."""
-    barrier = threading.Barrier(2)
-
-    @underflow_ignored()
-    def meets() -> float:
-        barrier.wait()
-        return float(np.exp(np.float64(-1000)))
-
-    def state() -> tuple[float, str]:
-        with np.errstate(all="raise"):
-            found = meets()
-            with underflow_ignored(), pytest.raises(FloatingPointError, match="overflow"):
-                np.exp(np.float64(1000))
-            return found, np.geterr()["under"]
-
-    with ThreadPoolExecutor(2) as pool:
-        assert [future.result() for future in [pool.submit(state) for _ in range(2)]] == [
-            (0.0, "raise")
-        ] * 2
