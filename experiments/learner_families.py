@@ -239,9 +239,9 @@ def fits_along(
     """Yield the components of the metric of each bound, and the CPU seconds of its fit."""
     learner.n_features_in_ = X.shape[1]
     start = time.process_time()
-    for result, _ in path_fits(learner, X, y, bounds):
+    for fit in path_fits(learner, X, y, bounds):
         seconds = time.process_time() - start
-        yield learner._in_units(result)[1], seconds
+        yield fit.components, seconds
         start = time.process_time()
 
 

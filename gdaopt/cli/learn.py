@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from gdaopt.studies.learned_report import Part
 
 _MOST_ROWS = 10  # that are printed; report.html has all
+_SLOW = (
+    "a round takes {:.0f} s; ten or more make a metric, and the accuracy takes five more. "
+    "Faster are fewer samples (--max-samples; half of them take a fourth of the time), fewer "
+    "features (--drop), and --no-accuracy"
+)
+_LONG = 10  # seconds: the first round of a metric that takes as long is worth a word
 _SILENCE = 20  # seconds without a word on a run, if there is no line that changes
 
 
@@ -175,7 +181,7 @@ def learn(
     with last_words(describe), output.progress() as progress:
         task = progress.add_task("")
 
-        doing, told = "", time.monotonic()
+        doing, told, rounds = "", time.monotonic(), list[float]()
 
         def say(what: str) -> None:
             nonlocal doing
@@ -186,6 +192,9 @@ def learn(
             nonlocal told
             words = f"{doing}: {' '.join(line.split())}"
             progress.update(task, description=plain(words))
+            rounds.append(time.monotonic())
+            if len(rounds) == 2 and (seconds := rounds[1] - rounds[0]) >= _LONG:
+                output.print(plain(f"note: {_SLOW.format(seconds)}"))
             if not output.is_terminal and time.monotonic() - told >= _SILENCE:
                 told = time.monotonic()
                 output.say(words)

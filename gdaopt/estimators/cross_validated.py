@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -38,10 +38,12 @@ from gdaopt.estimators.metric_learner import (
     Weights,
 )
 from gdaopt.estimators.racing import Race, chance, means, shares_of_own_class
-from gdaopt.estimators.solving import warn_of_result
+from gdaopt.estimators.solving import Start, warn_of_result
+from gdaopt.methods.solve import find_end
+from gdaopt.methods.starts import Optimum
 from gdaopt.objectives import OBJECTIVES
 from gdaopt.problem import MetricProblem
-from gdaopt.result import Result
+from gdaopt.solving import solve
 from gdaopt.support.deadline import Deadline, check_time, until
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, finite_array, number
@@ -175,12 +177,9 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = get_tags(self._given).input_tags.sparse
+        learner = MetricLearner() if self.learner is None else self.learner
+        tags.input_tags.sparse = get_tags(learner).input_tags.sparse
         return tags
-
-    @property
-    def _given(self) -> MetricLearner:
-        return MetricLearner() if self.learner is None else self.learner
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
@@ -221,7 +220,8 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
         samples, labels, weights, has_weight = read_weighted_samples(self, X, y, sample_weight)
         self.classes_, codes = read_classes(labels)
         folds = self._folds(samples, labels, passed, has_weight, stratified=True)
-        self._given._validate_params()
+        if self.learner is not None:
+            self.learner._validate_params()
         limit = self.time_limit
         seconds = None if limit is None else number("time_limit", limit, above=0)
         deadline = Deadline.after(seconds)
@@ -267,10 +267,13 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
         return self.learner_.plot_graph(ax)
 
     def _copy(self, **options: Any) -> MetricLearner:
-        """Return a clone of the learner with options, which knows the features and classes."""
+        """Return such a learner with options, which knows the features and the classes."""
         if options["objective"] == "none":
             options |= _OF_OBJECTIVES
-        made: MetricLearner = clone(self._given).set_params(**options)
+        if self.learner is None:
+            made = MetricLearner(**options)
+        else:
+            made = clone(self.learner).set_params(**options)
         for name in ("classes_", "n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(made, name, getattr(self, name))
@@ -306,7 +309,7 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
         for objective in self._list_objectives():
             learner = self._copy(objective=objective, verbose=False)
             of_some, set_of, _ = learner._make_problem(X[some], codes[some], weights)
-            learner.set_params(tolerance=_FOLD_TOLERANCE if of_some.convex else _ROUGH_TOLERANCE)
+            learner.tolerance = _FOLD_TOLERANCE if of_some.convex else _ROUGH_TOLERANCE
             # Here a set is made, and refused where it has to be, before a fold is learned.
             if chosen_bounds is None or objective == "none":
                 multiples = (1.0,) if objective == "none" else _MULTIPLES
@@ -324,16 +327,16 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
         y: npt.NDArray[Any],
         weights: Weights,
         folds: Sequence[Fold],
-    ) -> Result | None:
+    ) -> Start | None:
         """Score the bounds of all learners fold by fold, drop those behind, and choose.
 
-        Set ``cv_results_`` and what follows from it. Return the last metric of the choice, if any.
+        Set ``cv_results_`` and what follows from it. Return where the last fit can begin, if known.
         """
         owners = np.repeat(np.arange(len(paths)), [len(bounds) for _, bounds in paths])
         bounds = np.concatenate([bounds for _, bounds in paths])
         objectives = [learner.objective for learner, bounds in paths for _ in bounds]
         plain = objectives.index("none") if "none" in objectives else None
-        race, last = Race(len(bounds), len(y)), dict[int, Result]()
+        race, starts = Race(len(bounds), len(y)), dict[int, Start | None]()
         of_folds, seconds = np.full((2, len(folds), len(bounds)), np.nan)
         with suppress(TimeLimitError):
             for fold, (train, test) in enumerate(folds):
@@ -344,12 +347,12 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
                     if not racing:
                         continue
                     fits = path_fits(learner, X[some], y[some], bounds[racing], of_some)
-                    for place, (result, taken) in zip(racing, in_fold(fold, fits), strict=True):
+                    for place, fit in zip(racing, in_fold(fold, fits), strict=True):
                         check_time()  # a metric that is late is not that of its bound
-                        scores = self._scores(learner._in_units(result)[1], X, y, train, test)
+                        scores = self._scores(fit.components, X, y, train, test)
                         race.add(place, test, scores)
-                        of_folds[fold, place], seconds[fold, place] = scores.mean(), taken
-                        last[place] = result
+                        of_folds[fold, place], seconds[fold, place] = scores.mean(), fit.seconds
+                        starts[place] = fit.start
                 race.drop(_ERRORS, spared=plain)
                 if self.verbose:
                     standing = ", ".join(
@@ -378,7 +381,7 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
             "fit_time": np.nansum(seconds, axis=0),
         }
         self.best_index_, self.best_score_ = best, float(mean[best])
-        return last.get(best)
+        return starts.get(best)
 
     def _scores(
         self, components: Any, X: Any, y: npt.NDArray[Any], train: Any, test: Any
@@ -406,26 +409,39 @@ def _some(train: npt.NDArray[np.intp], y: npt.NDArray[Any]) -> npt.NDArray[np.in
     return np.asarray(train[stratified_sample(codes, _MOST_TRAINED, seed=0)])
 
 
+class Fit(NamedTuple):
+    """A metric of the samples of a fold: L with ``M = L'L``, and where another fit can begin."""
+
+    components: Any
+    start: Start | None
+    seconds: float
+
+
 def path_fits(
     learner: MetricLearner,
     X: Any,
     y: npt.NDArray[Any],
     trace_bounds: FloatArray,
     weights: Weights = None,
-) -> Iterator[tuple[Result, float]]:
-    """Yield results and seconds for ascending trace bounds; each fit starts from the last one."""
+) -> Iterator[Fit]:
+    """Yield fits for ascending trace bounds; each starts from the one before."""
     begun = time.perf_counter()
     learner.classes_, codes = np.unique(y, return_inverse=True)
     check_classes(learner.classes_)
     objective, set_of, _ = learner._make_problem(X, codes, weights)
-    untraced: dict[str, Any] = {"trace_every": 0}  # nobody reads the steps of these fits
-    options: dict[str, Any] = untraced
-    last: Result | None = None
+    metric: Any
+    start: Start | None = None
     for bound in trace_bounds.tolist():
         problem = MetricProblem(objective, learner._bound(objective, set_of, bound))
-        if last is None and not objective.convex and not has_many_features(problem):
-            options = untraced | {"initial": problem.central_metric()}  # one start, not two
-        last = learner._optimum(problem, last, **options)
-        options = untraced
-        yield last, time.perf_counter() - begun
+        if has_many_features(problem):
+            start = solve(problem, learner._make_method(problem, start, trace_every=0))
+            metric = start.sparse_metric
+        else:
+            options: dict[str, Any] = {}
+            if start is None and not objective.convex:
+                options["initial"] = problem.central_metric()  # one start, not two
+            end = find_end(learner._make_method(problem, start, **options), problem)
+            metric, start = end.metric, Optimum.of_state(end, problem)
+        components = learner._in_units(metric)[1]
+        yield Fit(components, start, time.perf_counter() - begun)
         begun = time.perf_counter()

@@ -32,12 +32,17 @@ from gdaopt.estimators.inputs import (
     read_weighted_samples,
     warn_of_numbers,
 )
-from gdaopt.estimators.solving import Metrics, SetOfBounds, SolvingLearner, warn_of_result
+from gdaopt.estimators.solving import (
+    Metrics,
+    SetOfBounds,
+    SolvingLearner,
+    Start,
+    warn_of_result,
+)
 from gdaopt.linalg.samples import divided
 from gdaopt.methods import Certified
 from gdaopt.objectives import OBJECTIVES, Objective
 from gdaopt.objectives.base import check_interface
-from gdaopt.result import Result
 from gdaopt.sets import SETS, FeasibleSet, PositiveDefiniteMetrics, has_sparse_members
 from gdaopt.support.deadline import until
 from gdaopt.support.text import shortened
@@ -288,7 +293,7 @@ callable
         return self
 
     def _fit_read(
-        self, X: Any, y: Any, weights: Weights, has_weight: Mask, start: Result | None = None
+        self, X: Any, y: Any, weights: Weights, has_weight: Mask, start: Start | None = None
     ) -> None:
         """Learn from samples that are read, from the metric of another result if it is given."""
         self.classes_, codes = read_classes(y)

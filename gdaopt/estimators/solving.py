@@ -20,7 +20,9 @@ from gdaopt.estimators.components import components_of, largest_components, metr
 from gdaopt.estimators.inputs import Interval, called, feature_names
 from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.linalg.samples import divided, is_sparse
-from gdaopt.methods import METHODS, Certified
+from gdaopt.methods import METHODS, Certified, Method
+from gdaopt.methods.solve import make_method
+from gdaopt.methods.starts import Optimum
 from gdaopt.objectives import Objective
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
@@ -43,6 +45,9 @@ if TYPE_CHECKING:
 
 SetOfBounds = Callable[[float, float], FeasibleSet]
 """A function of the trace bound and of the smallest eigenvalue allowed."""
+
+Start = Result | Optimum
+"""What a fit may begin from: the atoms and weights of an earlier one."""
 
 Metrics = str | FeasibleSet | SetOfBounds
 """The parameter `metrics`: which metrics to choose from."""
@@ -193,32 +198,30 @@ class SolvingLearner(BaseMetricLearner):
             options["edge_floor"] = self.edge_floor
         return options
 
-    def _optimum(
-        self, problem: MetricProblem, start: Result | None = None, **options: Any
-    ) -> Result:
-        """Solve a problem, from the metric of one nearby where the method can begin there."""
-        method = _BALANCED if self.metrics == _BALANCED else self.method
+    def _make_method(self, problem: MetricProblem, start: Start | None, **options: Any) -> Method:
+        """Return the method, from the metric of a problem nearby where it can begin there."""
+        name = _BALANCED if self.metrics == _BALANCED else self.method
         # Problems of many features have starts of their own.
-        if start is not None and method == Certified.name and not has_many_features(problem):
+        if start is not None and name == Certified.name and not has_many_features(problem):
             options["warm_start"] = start
-        return solve(problem, method, **(self._method_options() | options))
+        return make_method(name, **(self._method_options() | options))
 
     def _solve(
-        self, X: Any, objective: Objective, set_of: SetOfBounds, start: Result | None = None
+        self, X: Any, objective: Objective, set_of: SetOfBounds, start: Start | None = None
     ) -> None:
         """Solve the problem of the scaled samples, and set what it says of X."""
         with unlimited():  # it takes one evaluation, and the start of the run another
             feasible_set = self._bound(objective, set_of)
         self.trace_bound_ = feasible_set.trace_bound
         self.min_eigenvalue_ = feasible_set.min_eigenvalue
-        self.result_: Result = self._optimum(MetricProblem(objective, feasible_set), start)
+        problem = MetricProblem(objective, feasible_set)
+        self.result_: Result = solve(problem, self._make_method(problem, start))
         self.n_iter_ = self.result_.iterations
-        metric, components = self._in_units(self.result_)
+        metric, components = self._in_units(metric_of(self.result_))
         self._set_metric(metric, X, components)
 
-    def _in_units(self, result: Result) -> tuple[Any, Any]:
-        """Return the metric of a result in the units of the features, and its components."""
-        metric = metric_of(result)
+    def _in_units(self, metric: Any) -> tuple[Any, Any]:
+        """Return a metric of the scaled features in their own units, and its components."""
         if self.n_components is not None:
             components = divided(largest_components(metric, self.n_components), self.scale_)
             product = components.T @ components

@@ -102,6 +102,15 @@ def run(method: Method, problem: MetricProblem) -> tuple[Result, Point]:
         return _result(steps, conditions, tracer), conditions.best(steps.state).point
 
 
+def find_end(method: Method, problem: MetricProblem) -> State:
+    """Return the last state of a run that is not recorded, nor checked beyond its own bounds."""
+    with calculating(problem.n_features**3):
+        steps = Run(replace(method, trace_every=0), problem, list_listeners(method))
+        for _ in steps:
+            pass
+    return steps.state
+
+
 def run_stepwise(method: Method, problem: MetricProblem) -> Iterator[State]:
     """Yield the states of a run one by one, until it ends or reaches a limit."""
     # Whoever takes the states gets none that has not been checked in full.

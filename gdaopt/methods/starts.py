@@ -36,6 +36,14 @@ class Optimum:
     feasible_set: FeasibleSet
     multipliers: FloatArray | None = None
 
+    @classmethod
+    def of_state(cls, state: State, problem: MetricProblem) -> Optimum | None:
+        """Return the atoms of a state; None if the method does not know them."""
+        if state.atoms is None or state.weights is None:
+            return None
+        atoms = state.atoms.dense(problem.n_features)
+        return cls(atoms=atoms, weights=state.weights, feasible_set=problem.feasible_set)
+
 
 def find_last_state(
     method: Method, states: States, problem: MetricProblem, context: Context

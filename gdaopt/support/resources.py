@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Part = TypeVar("Part")
 Outcome = TypeVar("Outcome")
 _CGROUP = Path("/sys/fs/cgroup")
+_LITTLE = 2**20  # bytes, which are always free: to look takes longer than to use them
 _KEPT = 31 * 2**20  # bytes; glibc ignores arrays of 32 MiB and more
 
 
@@ -115,8 +116,7 @@ def _available_memory() -> int:
 
 def check_fits(needed: float, what: str, remedy: str) -> None:
     """Raise InvalidInputError for what needs more bytes of memory than are free."""
-    free = free_memory()
-    if needed > free:
+    if needed > _LITTLE and needed > (free := free_memory()):
         raise InvalidInputError(
             f"{what} would need about {needed / 1e9:.3g} GB of memory, of which {free / 1e9:.3g} "
             f"are free; {remedy}"

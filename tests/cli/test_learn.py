@@ -173,8 +173,10 @@ def test_it_says_what_it_does_from_the_start(
 def test_it_says_how_far_a_run_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no line changes, in lines of their own, if there was no word for a while."""
     monkeypatch.setattr("gdaopt.cli.learn._SILENCE", 0)
+    monkeypatch.setattr("gdaopt.cli.learn._LONG", 0)
     output = run("learn", "iris", "--out", tmp_path)
     assert "learning all classes: round 1 step 1 objective" in output
+    assert output.count("note: a round takes 0 s") == 1
     assert "accuracy: fold 5 of 5: round 1 step 1 objective" in output
 
 

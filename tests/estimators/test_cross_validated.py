@@ -30,13 +30,15 @@ def test_each_fit_of_a_path_is_a_single_fit(learner: Any, objective: str) -> Non
     made = learner(objective, tolerance=tolerance)
     made.classes_, made.n_features_in_ = np.unique(y), 4
     bounds = np.geomspace(0.1, 10.0, 6)
-    for bound, (result, seconds) in zip(bounds, path_fits(made, X, y, bounds), strict=True):
-        assert result.status in ("converged", "stationary")
-        assert seconds > 0
+    for bound, fit in zip(bounds, path_fits(made, X, y, bounds), strict=True):
+        assert fit.seconds > 0
         alone = learner(objective, trace_bound=bound, tolerance=tolerance).fit(X, y).result_
-        assert result.feasible_set == alone.feasible_set
+        assert fit.start is not None
+        assert fit.start.feasible_set == alone.feasible_set
+        metric = fit.components.T @ fit.components * np.outer(made.scale_, made.scale_)
+        value = made._make_problem(X, y)[0].value(metric)
         if objective != "nca":  # of which one start is followed, in place of two
-            assert result.objective <= alone.objective + tolerance * abs(result.objective)
+            assert value <= alone.objective + tolerance * abs(value)
 
 
 def test_scores_are_those_of_the_folds_by_hand() -> None:
