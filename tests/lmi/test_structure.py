@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from gdaopt import lmi
 from gdaopt.errors import InvalidInputError
 from gdaopt.lmi.balance import find_switching
+from tests.helpers import PROPERTY
 from tests.lmi.models import random_inequality
 
 ACCURATE = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
@@ -84,6 +85,7 @@ edges_of_graphs = st.integers(2, 6).flatmap(
 )
 
 
+@PROPERTY
 @given(edges_of_graphs, st.integers(0, 2**15))
 def test_switching_is_found_exactly_if_enumeration_finds_one(
     graph: tuple[int, set[tuple[int, int]]], bits: int
