@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self, cast
 
@@ -49,7 +49,7 @@ class Exponentials(DistanceLoss):
         return LossValues(float(terms.sum()), lambda: terms, curvature)
 
     def in_unit(self, shift: float, /) -> Self:
-        return replace(self, shift=shift)
+        return type(self)(self.constant, shift)  # several times as fast as `dataclasses.replace`
 
 
 class GLR(PairObjective[Exponentials]):
