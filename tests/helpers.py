@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
@@ -22,6 +23,7 @@ from gdaopt.linalg.laplacian import (
 )
 from gdaopt.scaling import scale_features
 from gdaopt.sets import EntrywiseMetrics, FeasibleSet
+from gdaopt.support import resources
 from gdaopt.support.validation import FloatArray
 
 Rng = np.random.Generator
@@ -95,6 +97,12 @@ def traced_peak(call: Callable[[], object]) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+def leave_memory(monkeypatch: pytest.MonkeyPatch, n_bytes: float) -> None:
+    """Let the machine say that so many bytes are free, and count small arrays, too."""
+    monkeypatch.setattr(resources, "_LITTLE", 0)
+    monkeypatch.setattr(resources, "free_memory", lambda: n_bytes)
 
 
 @cache

@@ -22,9 +22,8 @@ from gdaopt.linalg.entries import block_of
 from gdaopt.objectives import pair_objective
 from gdaopt.sets import record_of
 from gdaopt.studies.saved_runs import read_runs
-from gdaopt.support import resources
 from gdaopt.trace import COLUMNS
-from tests.helpers import n_parts, refusals, traced_peak
+from tests.helpers import leave_memory, n_parts, refusals, traced_peak
 from tests.result_cases import problem, solve, solved
 
 
@@ -492,7 +491,7 @@ def test_a_block_is_where_the_metric_is_not_least(wide: gda.Result) -> None:
 def test_an_array_of_many_features_is_refused_where_memory_is_short(
     wide: gda.Result, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resources, "free_memory", lambda: 8 * WIDE**2 - 1)
+    leave_memory(monkeypatch, 8 * WIDE**2 - 1)
     with pytest.raises(InvalidInputError, match=r"a dense 40×40 matrix would need about .* GB"):
         _ = wide.metric
     assert wide.sparse_metric.shape == (WIDE, WIDE)
@@ -515,7 +514,7 @@ def test_files_of_many_features(
     entries = np.append(arrays["edge_entries"], 0.0)[order]
     np.savez(path, **arrays | {"edges": edges[order], "edge_entries": entries})
     assert gda.Result.load(path) == wide
-    monkeypatch.setattr(resources, "free_memory", lambda: 8 * len(wide.block) ** 2 - 1)
+    leave_memory(monkeypatch, 8 * len(wide.block) ** 2 - 1)
     with pytest.raises(InvalidInputError, match=r"block of a metric would need about .* GB"):
         gda.Result.load(path)
 

@@ -134,7 +134,7 @@ class LinearArrays:
     >>> from gdaopt.programs import Knapsack
     >>> arrays = Knapsack(np.ones(2), budget=5.0).arrays(np.array([-1.0, -2.0]))
     >>> arrays.cost, arrays.upper, arrays.coefficients, arrays.row_upper
-    (array([ -500., -1000.]), array([2., 2.]), array([1., 1.]), array([1.]))
+    (array([ -500., -1000.]), array([inf, inf]), array([1., 1.]), array([1.]))
     >>> arrays.residuals(np.array([0.0, 1.0]), np.array([-1000.0])).gap
     0.0
     """

@@ -14,9 +14,9 @@ from gdaopt.estimators.inputs import class_signal
 from gdaopt.linalg.samples import divided
 from gdaopt.objectives import OBJECTIVES, pair_objective
 from gdaopt.scaling import feature_scales
-from gdaopt.support import resources
 from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import refused
+from tests.helpers import leave_memory
 
 Y = np.repeat([0, 1, 2], 6)
 
@@ -187,5 +187,5 @@ def test_the_objective_of_all_samples_is_that_of_the_block(monkeypatch: pytest.M
     every = gda.GLR(X.toarray(), class_signal(y.astype(int)))
     expected = every.value(found.result_.metric)
     assert found.full_objective_ == pytest.approx(expected, rel=1e-12)
-    monkeypatch.setattr(resources, "free_memory", lambda: 8.0 * 6 * 16**2)  # N is 18, 13 chosen
+    leave_memory(monkeypatch, 8.0 * 6 * 16**2)  # N is 18, 13 chosen
     assert gda.MetricLearner("glr", max_samples=12).fit(X, y).full_objective_ is None

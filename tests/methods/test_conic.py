@@ -8,8 +8,8 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.sets import FeasibleSet
-from gdaopt.support import resources
 from gdaopt.support.validation import FloatArray
+from tests.helpers import leave_memory
 from tests.methods.certified_cases import assert_same_optimum, certified, samples, set_of, synthetic
 from tests.methods.run_cases import CONIC, WAYS, is_for, small, solve
 from tests.programs.cases import need
@@ -85,7 +85,7 @@ def test_equal_pairs_are_merged_and_the_optimum_stays(name: str) -> None:
 
 @pytest.fixture
 def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resources, "free_memory", lambda: 1000)
+    leave_memory(monkeypatch, 1000)
 
 
 @pytest.mark.parametrize("method", ["sdp", "socp", "sdp-frank-wolfe"])
