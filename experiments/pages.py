@@ -47,17 +47,24 @@ class Experiment:
 
 def note_commit(folder: Path) -> None:
     """Note in the folder of an experiment which commit it runs at now."""
-    command = ["git", "-C", str(TOP), "describe", "--always", "--dirty=, changed", "--abbrev=10"]
     try:
-        ended = subprocess.run(
-            [*command, "--exclude=*"], capture_output=True, text=True, check=True
-        )
-        commit = ended.stdout.strip()
+        commit = _ask_git("rev-parse", "--short=10", "HEAD")
+        # What other experiments have written there changes nothing that is measured.
+        if _ask_git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!figures"):
+            commit += ", changed"
     except (OSError, subprocess.CalledProcessError):
         commit = "unknown"  # a copy of the files alone
     path = folder / _COMMITS
     before = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     write_text(path, "".join(f"{line}\n" for line in dict.fromkeys([*before, commit])))
+
+
+def _ask_git(*words: str) -> str:
+    """Return what git says of the checkout that the experiments stand in."""
+    ended = subprocess.run(
+        ["git", "-C", str(TOP), *words], capture_output=True, text=True, check=True
+    )
+    return ended.stdout.strip()
 
 
 def used_versions() -> dict[str, str]:
