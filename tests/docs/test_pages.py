@@ -125,6 +125,7 @@ NOT_PUBLIC = {
     "gdaopt.constraints": "what problems and certificates are made of",
     "gdaopt.master": "what the method certified is made of",
     "gdaopt.support": "helpers of all packages",
+    "gdaopt.support.cvxpy_internals": "what the package needs of CVXPY beyond its public names",
     "gdaopt.studies": "what the commands are made of",
     "gdaopt.wide": "what solve, iterate and certify do with many features",
 }

@@ -10,8 +10,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.objectives.expression import ExpressionTree
-from gdaopt.support import cvxpy_internals
-from gdaopt.support.cvxpy_internals import VERSION
+from gdaopt.support.cvxpy_internals import VERSION, models
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import covariance
 from tests.helpers import random_metric, random_symmetric
@@ -73,7 +72,7 @@ def test_values_and_derivatives_are_cvxpys_and_tangents_are_below(name: str) -> 
     gda.check_objective(objective)
     expression, constraints = objective.to_cvxpy(M)
     assert not constraints
-    mended = {kind for version, kind, _ in cvxpy_internals._MENDED if version > VERSION}
+    mended = {kind for version, kind, _ in models._MENDED if version > VERSION}
     rng = np.random.default_rng(1)
     for _ in range(5):
         M.value = random_metric(rng, K)
