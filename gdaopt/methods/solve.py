@@ -97,9 +97,10 @@ def run(method: Method, problem: MetricProblem) -> tuple[Result, Point]:
                 conditions.claim(*steps.claimed)
         except Exception as error:
             steps.ending = "failed", f"after step {steps.state.iteration}: {error!r}"
-            vars(error)["result"] = _result(steps, conditions, tracer)
+            vars(error)["result"] = _result(steps, conditions.best(steps.state), tracer)
             raise
-        return _result(steps, conditions, tracer), conditions.best(steps.state).point
+        best = conditions.best(steps.state)
+        return _result(steps, best, tracer), best.point
 
 
 def find_end(method: Method, problem: MetricProblem) -> State:
@@ -131,12 +132,11 @@ def _central_objective(problem: MetricProblem, status: Status) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _result(run: Run, conditions: PostConditions, tracer: Tracer) -> Result:
+def _result(run: Run, best: State, tracer: Tracer) -> Result:
     """Put together what a run has reached: its best state, its end and its trace."""
     assert run.ending is not None
     status, message = run.ending
     state, problem, method = run.state, run.problem, run.method
-    best = conditions.best(state)
     proof = Proof(-math.inf, None, None) if status == "failed" else run.prove()
     if best is not state or status == "left_domain":
         message += f"; the result is the best state, that after step {best.iteration}"

@@ -27,7 +27,7 @@ from gdaopt.backends.arrays import Pattern
 from gdaopt.errors import InfeasibleProblemError
 from gdaopt.linalg.entries import Edges, IndexArray, as_edges
 from gdaopt.programs.base import Polytope, scaled_costs, store
-from gdaopt.programs.knapsack import FAR, Shares, SharesPolytope
+from gdaopt.programs.knapsack import Shares, SharesPolytope
 from gdaopt.support.validation import FloatArray, as_vector, number, positive_vector
 
 _ROUND_OFF = 1e-10  # share of the trace bound: floors that exceed the budget by less are lowered
@@ -261,7 +261,7 @@ class JointShares(SharesPolytope):
     @cached_property
     def shares(self) -> Shares:
         size = len(self.joint.current)
-        return Shares(np.full(size, FAR), np.ones(size))
+        return Shares(np.full(size, np.inf), np.ones(size))
 
     def minimize(self, cost: FloatArray) -> FloatArray:
         return self.joint.minimize(cost)

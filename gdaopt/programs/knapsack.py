@@ -21,8 +21,8 @@ and r the share of the budget above the floors, its spare part, that this value 
     0 ≤ y ≤ caps,   r · y ≤ 1
 
 The caps are 1 if an upper bound is what limits an entry. If the budget is, they are beyond 1,
-so that the multiplier of the budget stands at the budget alone. A point that is slightly outside
-can always be mended there.
+so that the multiplier of the budget stands at the budget alone; without an upper bound there is no
+cap. A point that is slightly outside can always be mended there.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _LARGEST_GAIN = 1e3  # in solvers' costs: HiGHS' absolute tolerance of 1e-7 is 1
 class Shares(NamedTuple):
     """What solvers see of a polytope: ``0 ≤ y ≤ caps``, ``rates · y ≤ 1``."""
 
-    caps: FloatArray  # ≥ 1
+    caps: FloatArray  # ≥ 1, infinite if nothing but the budget is a limit
     rates: FloatArray  # ≥ 0: the shares of the spare budget that the largest values take
 
 
@@ -64,13 +64,10 @@ class SharesPolytope(Polytope):
         What the floors leave of the budget, ≥ 0.
     row_scale : float
         The factor of the row that solvers see, because their tolerances are absolute.
-    has_caps : bool
-        Whether solvers see the caps: without upper bounds the budget alone is the limit.
     """
 
     spare: float
     row_scale: float = 1.0
-    has_caps: bool = False
 
     @property
     @abstractmethod
@@ -97,14 +94,14 @@ class SharesPolytope(Polytope):
         """The lower and upper bounds of shares and row, and the coefficients of the row."""
         caps, rates = self.shares
         lower = np.append(np.zeros(len(rates)), -np.inf)
-        upper = np.append(caps if self.has_caps else np.full(len(caps), np.inf), self.row_scale)
-        return lower, upper, self.row_scale * rates
+        return lower, np.append(caps, self.row_scale), self.row_scale * rates
 
     def arrays(self, cost: FloatArray) -> LinearArrays:
         """Return the program of the shares."""
         costs, _ = _gains(self.prices(cost))
         lower, upper, coefficients = self._numbers
-        return LinearArrays(costs, lower, upper, _pattern(len(costs), self.has_caps), coefficients)
+        pattern = _pattern(np.isfinite(upper).tobytes())
+        return LinearArrays(costs, lower, upper, pattern, coefficients)
 
     def duals(self, cost: FloatArray, row_duals: FloatArray | None) -> dict[str, FloatArray]:
         if row_duals is None or self.spare == 0:
@@ -119,10 +116,11 @@ class SharesPolytope(Polytope):
 
 
 @lru_cache(maxsize=256)
-def _pattern(size: int, has_caps: bool) -> Pattern:
-    """Return the pattern of one row, which has all coefficients."""
+def _pattern(has_upper: bytes) -> Pattern:
+    """Return the pattern of one row, which has all coefficients, below bounds of some shares."""
+    upper = np.where(np.frombuffer(has_upper, dtype=bool), 1.0, np.inf)
+    size = len(upper) - 1
     lower = np.append(np.zeros(size), -np.inf)
-    upper = np.append(np.full(size, 1.0 if has_caps else np.inf), 1.0)
     return Pattern.of_bounds([0, size], np.arange(size), lower, upper)
 
 
@@ -203,7 +201,6 @@ class Knapsack(SharesPolytope):
             name=name,
             spare=max(budget - needed, 0.0),
             row_scale=1.0 if self.upper is None else _ROW_SCALE,
-            has_caps=self.upper is not None,
         )
 
     @classmethod
@@ -245,7 +242,7 @@ class Knapsack(SharesPolytope):
     @cached_property
     def shares(self) -> Shares:
         room, largest = self.upper - self.floor, self.largest
-        most = np.minimum(room, FAR * largest)
+        most = np.where(np.isinf(room), np.inf, np.minimum(room, FAR * largest))
         caps = np.divide(most, largest, out=np.ones_like(room), where=largest > 0)
         used = self.weights * largest
         return Shares(caps, used / self.spare if self.spare else used)
