@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +20,8 @@ from gdaopt.support.text import plain
 
 IN_USE = 75
 """Exit code: another process writes to the directory. On Unix it stands for "try again later"."""
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
 class Output(Console):
@@ -46,6 +49,10 @@ def checking_output() -> Iterator[None]:
     """
     try:
         yield
+    except OSError as error:
+        if error.filename is None and error.errno in _NO_ROOM:  # errors of files have their name
+            raise UnwritableError(error.errno, error.strerror, "standard output") from error
+        raise
     finally:
         try:
             if sys.stdout is not None:  # else closed by the caller, who wants to see nothing
