@@ -23,8 +23,9 @@ from scipy.sparse.linalg import spsolve
 
 import gdaopt as gda
 from experiments.pages import Experiment, MeasuredRows, Page, header, row, write_figure
+from gdaopt.linalg.balance import first_eigenvector
 from gdaopt.linalg.entries import IndexArray, sparse_symmetric
-from gdaopt.lmi.programs import first_eigenvector
+from gdaopt.lmi.proof import gap_between
 from gdaopt.support.processes import ProcessExecutor, WorkerEndedError
 from gdaopt.support.validation import FloatArray
 
@@ -221,7 +222,7 @@ def by_cuts(network: Network, solver: str) -> tuple[float, FloatArray]:
         problem = cp.Problem(network.objective, [*network.constraints, cuts])
         problem.solve(solver=solver)
         taken, least = taken + solver_seconds(problem), min(least, network.best())
-        if relative_gap(float(problem.value), least) <= GAP:
+        if gap_between(float(problem.value), least) <= GAP:
             return taken, np.sqrt(vectors.T**2 @ np.maximum(cuts.dual_value, 0.0))
         vectors = np.vstack([vectors, network.first_eigenvector()])
 
@@ -245,11 +246,6 @@ SOLVERS: dict[str, tuple[Callable[[Network, str], tuple[float, FloatArray]], str
 """How to solve, the solver, and whether the matrix is written out."""
 
 
-def relative_gap(lower: float, upper: float) -> float:
-    """Return the gap as a share of one and the larger bound."""
-    return (upper - lower) / (1 + max(abs(lower), abs(upper)))
-
-
 def bound_below(network: Network, d: FloatArray) -> float:
     """Return the optimum over all points that keep the single cut ``d'Fd ≥ 0``."""
     d = d / np.linalg.norm(d)
@@ -270,7 +266,7 @@ def measure(kind: str, side: int, name: str) -> Row:
         return {"end": str(error).split(".")[0][:60]}
     taken = time.perf_counter() - start
     upper = network.best()  # before another program changes the values
-    gap = relative_gap(bound_below(network, d), upper)
+    gap = gap_between(bound_below(network, d), upper)
     return {"seconds": taken, "solver": of_solver, "gap": gap, "end": "certified"}
 
 

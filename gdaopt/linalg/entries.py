@@ -142,6 +142,12 @@ def placement(n_features: int, edges: Edges) -> csr_array:
     return csr_array((values, index), shape=(n_features * n_features, n_entries))
 
 
+def incidence(nodes: IndexArray, size: int, weights: FloatArray | float = 1.0) -> csr_array:
+    """Return the sparse n×m matrix that adds the number of each edge to that of a node."""
+    numbers = np.zeros(len(nodes)) + weights
+    return csr_array((numbers, (nodes, np.arange(len(nodes)))), shape=(size, len(nodes)))
+
+
 def neighbors(n_features: int, edges: Edges) -> list[IndexArray]:
     """Return for each feature its neighbours, the features it has an edge with, ascending."""
     rows, columns = edges

@@ -13,8 +13,9 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array, hstack, vstack
 
-from gdaopt.lmi.cones import incidence
-from gdaopt.lmi.programs import DiscPrograms, Optimum, first_eigenvector
+from gdaopt.linalg.balance import first_eigenvector
+from gdaopt.linalg.entries import incidence
+from gdaopt.lmi.programs import DiscPrograms, Optimum
 from gdaopt.support.validation import FloatArray
 
 _CUT = 1e-10  # relative to p + q: cones that are broken by less get no tangent
@@ -66,15 +67,13 @@ def cut_by_tangents(programs: DiscPrograms) -> Iterator[Round]:
     The optimum of each program is a lower bound.
     """
     size, (first, second) = programs.matrix.n_nodes, programs.matrix.edges
-    count = len(first)
     v = programs.first_alignment()
-    every = np.arange(count)
-    places = np.append(every, every)
-    ratios = np.append(v[first] / v[second], np.ones(count))
+    places = np.tile(np.arange(len(first)), 2)
+    ratios = np.append(v[first] / v[second], np.ones(len(first)))
     shares = [-incidence(ends, size) for ends in (first, second)]
     nodes = hstack([programs.diagonal, *shares])
     while True:
-        at = eye_array(count, format="csr")[places]
+        at = eye_array(len(first), format="csr")[places]
         sides = [diags_array(each) @ at for each in (ratios, 1 / ratios)]
         tangents = hstack([-2 * at @ programs.magnitudes, *sides])
         below = programs.minimize(csr_array(vstack([nodes, tangents])))

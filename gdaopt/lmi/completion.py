@@ -9,9 +9,9 @@ import cvxpy as cp
 import numpy as np
 from scipy.sparse.csgraph import shortest_path
 
-from gdaopt.linalg.entries import sparse_symmetric
-from gdaopt.lmi.balance import find_switching
-from gdaopt.lmi.cones import incidence, products
+from gdaopt.linalg.balance import find_switching
+from gdaopt.linalg.entries import incidence, sparse_symmetric
+from gdaopt.lmi.cones import products
 from gdaopt.lmi.model import AffineMatrix, Model
 from gdaopt.lmi.signs import Inequality, free_entries
 from gdaopt.support.validation import FloatArray

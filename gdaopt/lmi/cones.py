@@ -7,11 +7,10 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.entries import Edges, IndexArray, all_edges
-from gdaopt.support.validation import FloatArray, positive_vector
+from gdaopt.linalg.entries import Edges, all_edges, incidence
+from gdaopt.support.validation import positive_vector
 
 
 def sdd(
@@ -104,12 +103,6 @@ def edge_cones(diagonal: cp.Expression, edges: Edges, values: cp.Expression) -> 
 def products(p: cp.Expression, q: cp.Expression, values: cp.Expression) -> cp.SOC:
     """Return the cones ``p_e q_e ≥ F_e²`` for numbers ``p, q ≥ 0``."""
     return cp.SOC(p + q, cp.vstack([p - q, 2 * values]), axis=0)
-
-
-def incidence(nodes: IndexArray, size: int, weights: FloatArray | float = 1.0) -> csr_array:
-    """Return the sparse n×m matrix that adds the number of each edge to that of a node."""
-    numbers = np.zeros(len(nodes)) + weights
-    return csr_array((numbers, (nodes, np.arange(len(nodes)))), shape=(size, len(nodes)))
 
 
 def left_ends(matrix: Any, v: npt.ArrayLike) -> cp.Expression:

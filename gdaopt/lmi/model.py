@@ -15,14 +15,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import coo_array, csr_array, eye_array, hstack, vstack
 
+from gdaopt.backends.arrays import BoolArray
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.entries import Edges
 from gdaopt.linalg.laplacian import labels_without_bridges
 from gdaopt.support.cvxpy_internals import ConeForm
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, check_instance
-
-BoolArray = npt.NDArray[np.bool_]
 
 _MOST_ROUNDS = 6  # bound propagation may go on for ever
 
@@ -176,7 +175,6 @@ def read_model(problem: cp.Problem) -> Model:
         for problems that CVXPY does not see to be convex.
     """
     check_instance("problem", problem, cp.Problem)
-    kinds = cp.constraints
     for part in (problem.objective, *problem.constraints):
         if not part.is_dcp():
             raise InvalidInputError(
@@ -192,7 +190,7 @@ def read_model(problem: cp.Problem) -> Model:
     form = ConeForm(problem)
     matrices, linear, cones = [], [], []
     for constraint in form.problem.constraints:
-        if isinstance(constraint, kinds.PSD) and constraint.args[0].ndim == 2:
+        if isinstance(constraint, cp.constraints.PSD) and constraint.args[0].ndim == 2:
             matrices.append(_read_matrix(form, constraint))
         elif isinstance(constraint, _EQUALITIES + _INEQUALITIES):
             linear.append(constraint)
@@ -207,7 +205,7 @@ def read_model(problem: cp.Problem) -> Model:
     if truths:
         x = form.point[1:]
         linear += [x[truths] >= 0, x[truths] <= 1]
-    signs = [1 if isinstance(each, kinds.NonNeg) else -1 for each in linear]
+    signs = [1 if isinstance(each, cp.constraints.NonNeg) else -1 for each in linear]
     rows = [sign * cp.vec(each.expr, order="F") for sign, each in zip(signs, linear, strict=True)]
     is_equality = [np.full(each.size, isinstance(each, _EQUALITIES)) for each in linear]
     return Model(

@@ -14,7 +14,6 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array, hstack, vstack
-from scipy.sparse.linalg import splu
 
 from gdaopt.backends import LinearArrays, Stopwatch
 from gdaopt.backends.cvxpy import CompiledProblem, solve_program
@@ -25,18 +24,18 @@ from gdaopt.errors import (
     InvalidInputError,
     SolverFailedError,
 )
-from gdaopt.linalg.entries import sparse_symmetric
-from gdaopt.lmi.cones import edge_cones, incidence
-from gdaopt.lmi.model import Model, join, widened
+from gdaopt.linalg.balance import first_eigenvector
+from gdaopt.linalg.entries import incidence, sparse_symmetric
+from gdaopt.lmi.cones import edge_cones
+from gdaopt.lmi.model import join, widened
 from gdaopt.lmi.signs import Structure
 from gdaopt.programs.base import observe
 from gdaopt.programs.linear import LinearPolytope
 from gdaopt.support.validation import FloatArray
 from gdaopt.support.warning_filters import ignoring
 
-_MOST_STEPS = 30  # inverse iteration and Newton's method converge quadratically
-_EIGENVALUE = 1e-12  # relative accuracy of inverse iteration
-_SHIFT = 1e-13  # relative to the diagonal: the shifted matrix stays invertible
+_MOST_STEPS = 30  # Newton's method converges quadratically
+_EIGENVALUE = 1e-12  # relative to the diagonal: a matrix is singular
 _GAP = 1e-6  # an interior point need not be the best one
 _LEAST = 1e-8  # relative to the largest entry: a vector that aligns must be positive
 
@@ -77,33 +76,30 @@ class DiscPrograms:
     affine where the sign is known; for bridges of unknown sign they are variables.
     """
 
-    def __init__(
-        self, model: Model, structure: Structure, solver: str, options: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, structure: Structure, solver: str, options: Mapping[str, Any]) -> None:
         for each in structure.inequalities:
             if not each.is_exact or each.is_free:
                 raise InvalidInputError(
                     f"{each}; linear programs and their proofs need the signs of its own entries, "
                     "so take by='cones'"
                 )
-        if model.cones:
+        self.structure, self.model = structure, structure.model
+        if self.model.cones:
             raise InvalidInputError(
                 "linear programs need an objective and constraints, beside the matrix "
                 "inequalities, that CVXPY writes as rows; take by='cones' for others"
             )
-        self.model, self.structure, self.n_solved = model, structure, 0
-        self._solver, self._options = solver, dict(options)
+        self._solver, self._options, self.n_solved = solver, dict(options), 0
         self.matrix = join([each.matrix for each in structure.inequalities])
         entries = self.matrix.entries
         signs = np.concatenate([each.signs for each in structure.inequalities])
         unknown = signs == 0
         count = int(np.count_nonzero(unknown))
-        sizes = eye_array(count)
         of_edges = eye_array(len(signs), format="csr")[:, unknown]
         self.diagonal = widened(self.matrix.diagonal, count)
         self.magnitudes = csr_array(hstack([diags_array(signs) @ entries, of_edges]))
-        sides = [hstack([bare, sizes]) for bare in (entries[unknown], -entries[unknown])]
-        self._rows = csr_array(vstack([widened(model.rows, count), *sides]))
+        sides = [hstack([bare, eye_array(count)]) for bare in (entries[unknown], -entries[unknown])]
+        self._rows = csr_array(vstack([widened(self.model.rows, count), *sides]))
 
     # --- The programs -------------------------------------------------------------------------
 
@@ -197,7 +193,7 @@ class DiscPrograms:
         """
         if self.model.is_integer.any():
             return np.ones(self.matrix.n_nodes)
-        return first_eigenvector(self.switched(self.interior_point))[0]
+        return self.interior[1]
 
     def feasible_near(self, point: FloatArray) -> tuple[FloatArray, float]:
         """Return the nearest point on the line to an interior one, and its value.
@@ -225,24 +221,19 @@ class DiscPrograms:
             v, end = first_eigenvector(matrix, v)
             if end >= 0:
                 return point, (self.model.cost @ point).item()
-            inside = self.switched(self.interior_point)
-            if self._depth <= 0:
+            interior, _, depth = self.interior
+            if depth <= 0:
                 break
-            share = end / (end - self._depth) + _EIGENVALUE
-            at, there = float(v @ matrix @ v), float(v @ inside @ v)
+            share = end / (end - depth) + _EIGENVALUE
+            at, there = float(v @ matrix @ v), float(v @ self.switched(interior) @ v)
             if end < -_EIGENVALUE * np.abs(matrix.diagonal()).max() and at < 0:
                 share = min(share, at / (at - there))
-            point = point + share * (self.interior_point - point)
+            point = point + share * (interior - point)
         return point, np.inf
 
     @cached_property
-    def _depth(self) -> float:
-        """The least eigenvalue at the interior point."""
-        return first_eigenvector(self.switched(self.interior_point))[1]
-
-    @cached_property
-    def interior_point(self) -> FloatArray:
-        """The point whose matrices have a least eigenvalue that is largest, at most 1.
+    def interior(self) -> tuple[FloatArray, FloatArray, float]:
+        """A point with a largest least eigenvalue, at most 1; its first eigenvector, and the value.
 
         Raises
         ------
@@ -260,37 +251,5 @@ class DiscPrograms:
                 f"each point has an eigenvalue below {program.value:.3g}: d'F(x)d is negative for "
                 f"d = {np.array2string(vector, precision=4, threshold=8)}, up to signs"
             )
-        return np.asarray(model.form.point.value)
-
-
-def first_eigenvector(matrix: csr_array, v: FloatArray | None = None) -> tuple[FloatArray, float]:
-    """Return v > 0 whose least left-end is near λ_min of a matrix, and that left-end.
-
-    The off-diagonals must not be positive. The left-end is a lower bound of λ_min for any v. This
-    is Noda's iteration: inverse iteration shifted by the least left-end.
-
-    References
-    ----------
-    Noda, *Note on the computation of the maximal eigenvalue of a non-negative irreducible matrix*,
-    Numerische Mathematik 17 (1971).
-
-    Examples
-    --------
-    >>> _, end = first_eigenvector(csr_array([[2.0, -1.0], [-1.0, 2.0]]), np.array([1.0, 0.5]))
-    >>> round(end, 12)
-    1.0
-    """
-    v = np.ones(matrix.shape[0]) if v is None else v
-    scale = float(np.abs(matrix.diagonal()).max(initial=1e-300))
-    identity = eye_array(len(v), format="csc")
-    end = float(((matrix @ v) / v).min())
-    for _ in range(_MOST_STEPS):
-        solved = splu((matrix - (end - _SHIFT * scale) * identity).tocsc()).solve(v)
-        if not (np.isfinite(solved).all() and solved.min() > 0):
-            break  # singular to working precision
-        solved /= solved.max()
-        raised = float(((matrix @ solved) / solved).min())
-        if raised - end <= _EIGENVALUE * scale:
-            break
-        v, end = solved, raised
-    return v, end
+        point = np.asarray(model.form.point.value)
+        return point, *first_eigenvector(self.switched(point))

@@ -9,10 +9,10 @@ import cvxpy as cp
 import numpy as np
 
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
+from gdaopt.linalg.balance import first_eigenvector
 from gdaopt.lmi.alignment import Round
-from gdaopt.lmi.model import Model, read_model
-from gdaopt.lmi.programs import NO_BOUND, DiscPrograms, first_eigenvector
-from gdaopt.lmi.signs import Structure, analyse
+from gdaopt.lmi.programs import NO_BOUND, DiscPrograms
+from gdaopt.lmi.signs import Structure, structure
 from gdaopt.support.validation import FloatArray
 
 _WIDE = 1e6  # multipliers that are as far apart as this stand for all
@@ -24,10 +24,8 @@ class Proof:
 
     Attributes
     ----------
-    model : Model
-        The problem as it was read.
     structure : Structure
-        Which of its matrix inequalities are exact, and why.
+        The problem as it was read, which of its matrix inequalities are exact, and why.
     lower, upper : float
         Bounds of the optimum, for problems that minimise and for problems that maximise: always
         ``lower ≤ optimum ≤ upper``. They are infinite if an inequality is not exact, or the problem
@@ -44,7 +42,6 @@ class Proof:
         counted.
     """
 
-    model: Model
     structure: Structure
     lower: float
     upper: float
@@ -56,16 +53,16 @@ class Proof:
     @property
     def gap(self) -> float:
         """The relative gap, ``(upper - lower) / (1 + max(|lower|, |upper|))``."""
-        return relative_gap(self.lower, self.upper)
+        return gap_between(self.lower, self.upper)
 
     @property
     def values(self) -> dict[int, FloatArray]:
         """The values of the problem's variables at the point, by their ``id``."""
-        return self.model.form.to_user(self.point[1:])
+        return self.structure.model.form.to_user(self.point[1:])
 
 
-def relative_gap(lower: float, upper: float) -> float:
-    """Return how far two bounds are apart."""
+def gap_between(lower: float, upper: float) -> float:
+    """Return how far two bounds are apart, relative to 1 and the larger of them."""
     return (upper - lower) / (1 + max(abs(lower), abs(upper)))
 
 
@@ -109,12 +106,11 @@ def certify(
     >>> round(proof.lower, 9), round(proof.upper, 9)
     (1.0, 1.0)
     """
-    model = read_model(problem)
-    programs = DiscPrograms(model, analyse(model, nonpositive=nonpositive), solver, {})
+    programs = DiscPrograms(structure(problem, nonpositive=nonpositive), solver, {})
     names = ", ".join(str(each) for each in problem.variables() if each.value is None)
     if names:
         raise InvalidInputError(f"{names} has no value; solve the problem first, by any solver")
-    return prove(programs, bounds_at(programs, np.append(1.0, model.form.from_user())))
+    return prove(programs, bounds_at(programs, np.append(1.0, programs.model.form.from_user())))
 
 
 def bounds_at(
@@ -140,20 +136,20 @@ def prove(
     max_programs: float = np.inf,
 ) -> Proof:
     """Return the best bounds of the rounds of a sequence, once these are near enough."""
-    model, least, best = programs.model, np.inf, NO_BOUND
+    least, best = np.inf, NO_BOUND
     for point, below in rounds:
         feasible, value = programs.feasible_near(point)
         if value < least:
             least, nearest = value, feasible
         if below.value > best.value:
             best = below
-        if relative_gap(best.value, least) <= tolerance or programs.n_solved >= max_programs:
+        if gap_between(best.value, least) <= tolerance or programs.n_solved >= max_programs:
             break
     if least == np.inf:
         raise SolverFailedError(
             f"{programs.n_solved} programs found no point that keeps all inequalities; raise "
             "max_programs"
         )
-    bounds = (best.value, least) if model.form.sign > 0 else (-least, -best.value)
+    bounds = (best.value, least) if programs.model.form.sign > 0 else (-least, -best.value)
     vector, duals = np.sqrt(best.multipliers), best.row_duals
-    return Proof(model, programs.structure, *bounds, nearest, vector, duals, programs.n_solved)
+    return Proof(programs.structure, *bounds, nearest, vector, duals, programs.n_solved)

@@ -15,15 +15,15 @@ from scipy.sparse import vstack
 
 from gdaopt.backends.cvxpy import solve_program
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
+from gdaopt.linalg.balance import find_switching
 from gdaopt.linalg.entries import IndexArray
 from gdaopt.linalg.laplacian import component_labels
-from gdaopt.lmi.balance import find_switching
 from gdaopt.lmi.model import AffineMatrix, Model, read_model
-from gdaopt.support.text import shortened
+from gdaopt.support.text import cut, shortened
 from gdaopt.support.validation import FloatArray, flag
 
 _ROUND_OFF = 1e-12  # of an entry's largest coefficient: the sign of what is smaller is open
-_MOST_NODES = 12  # of a cycle in a message
+_LONGEST_CYCLE = 40  # characters of a message
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +68,9 @@ class Inequality:
         """Why it is exact, or what stands in the way and what can be done."""
         signs = self.signs[self.matrix.in_cycle]
         if self.cycle:
-            nodes = "–".join(str(node) for node in self.cycle[:_MOST_NODES])
-            more = "…" if len(self.cycle) > _MOST_NODES else ""
+            nodes = cut("–".join(str(node) for node in self.cycle), _LONGEST_CYCLE)
             return (
-                f"the cycle {nodes}{more} is frustrated: it has an odd number of positive entries; "
+                f"the cycle {nodes} is frustrated: it has an odd number of positive entries; "
                 "discs are an inner approximation there"
             )
         if self.n_unknown:
@@ -80,10 +79,9 @@ class Inequality:
                 "variables of these entries, ask for by_programs=True, or name the constraint in "
                 "nonpositive="
             )
-        if not len(signs):
-            graph = "multiplier's graph" if self.is_free else "graph"
-            return f"its {graph} has no cycle"
         of_what = " of its multiplier" if self.is_free else ""
+        if not len(signs):
+            return f"the graph{of_what} has no cycle"
         if (signs < 0).all():
             return f"no entry{of_what} in a cycle is positive"
         return f"every cycle has an even number of positive entries{of_what}"
@@ -109,10 +107,13 @@ class Structure:
 
     Attributes
     ----------
+    model : Model
+        The problem as it was read.
     inequalities : tuple of Inequality
         In the order of the constraints, then of the variables.
     """
 
+    model: Model
     inequalities: tuple[Inequality, ...]
 
     @property
@@ -164,14 +165,8 @@ def structure(
     >>> structure(problem).is_exact
     True
     """
-    return analyse(read_model(problem), by_programs=by_programs, nonpositive=nonpositive)
-
-
-def analyse(
-    model: Model, *, by_programs: bool = False, nonpositive: Sequence[object] = ()
-) -> Structure:
-    """Say which matrix inequalities of a model are exact; see `structure`."""
     flag("by_programs", by_programs)
+    model = read_model(problem)
     sources = [id(matrix.source) for matrix in model.matrices]
     asserted = {id(source) for source in nonpositive}
     for source in nonpositive:
@@ -201,7 +196,7 @@ def analyse(
         if not inequality.is_exact:
             inequality = _read_multiplier(model, whole) or inequality
         inequalities.append(inequality)
-    return Structure(tuple(inequalities))
+    return Structure(model, tuple(inequalities))
 
 
 def _least(model: Model, entry: cp.Expression) -> float:

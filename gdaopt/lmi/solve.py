@@ -18,10 +18,9 @@ from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFaile
 from gdaopt.lmi.alignment import SEQUENCES
 from gdaopt.lmi.completion import complete, minor_cones, multiplier_of
 from gdaopt.lmi.cones import edge_cones
-from gdaopt.lmi.model import Model, read_model
 from gdaopt.lmi.programs import DiscPrograms
 from gdaopt.lmi.proof import Proof, bounds_at, prove
-from gdaopt.lmi.signs import Structure, analyse
+from gdaopt.lmi.signs import Structure, structure
 from gdaopt.support.cvxpy_internals import list_cones, record_status, split
 from gdaopt.support.validation import check_name, flag, integer, number
 
@@ -95,8 +94,8 @@ def solve_by_discs(
     flag("strict", strict)
     tolerance = number("tolerance", tolerance, at_least=0.0)
     integer("max_programs", max_programs, at_least=1)
-    model = read_model(problem)
-    report = analyse(model, by_programs=by_programs, nonpositive=nonpositive)
+    report = structure(problem, by_programs=by_programs, nonpositive=nonpositive)
+    model = report.model
     if by is None:
         has_cones = solver is None or "SOC" in list_cones(find_solver(solver))
         by = "cones" if has_cones and not model.is_integer.any() else "tangents"
@@ -107,15 +106,15 @@ def solve_by_discs(
     start = time.perf_counter()
     try:
         if by == "cones":
-            status, proof = _solve_cones(model, report, name, options)
+            status, proof = _solve_cones(report, name, options)
         else:
-            programs = DiscPrograms(model, report, name, options)
+            programs = DiscPrograms(report, name, options)
             proof = prove(programs, SEQUENCES[by](programs), tolerance, max_programs)
             status = cp.OPTIMAL if proof.gap <= tolerance else cp.OPTIMAL_INACCURATE
-            parts = split(proof.row_duals, model.linear)
-            for constraint, part in zip(model.linear, parts, strict=True):
-                constraint.save_dual_value(part)
-            _hand_back_duals(report, proof)
+            duals = split(proof.row_duals, model.linear)
+            for constraint, dual in zip(model.linear, duals, strict=True):
+                constraint.save_dual_value(dual)
+            _hand_back_duals(proof)
     except InfeasibleProblemError as error:
         worst = model.form.sign * np.inf
         record_status(problem, cp.INFEASIBLE, worst, f"{NAME} by {by}", extra_stats=str(error))
@@ -135,10 +134,9 @@ def solve_by_discs(
     return value
 
 
-def _solve_cones(
-    model: Model, report: Structure, solver: str, options: dict[str, Any]
-) -> tuple[str, Proof]:
+def _solve_cones(report: Structure, solver: str, options: dict[str, Any]) -> tuple[str, Proof]:
     """Solve the problem with cones in the place of its exact inequalities."""
+    model = report.model
     replaced: list[list[cp.Constraint]] = []
     for each in report.inequalities:
         matrix = each.matrix
@@ -160,24 +158,24 @@ def _solve_cones(
         elif each.is_exact:
             squares.append(np.maximum(np.atleast_1d(cones[-1].dual_value), 0.0))
     d = np.sqrt(np.concatenate(squares))
-    proof = Proof(model, report, -np.inf, np.inf, point, d, np.zeros(0), 1)
-    _hand_back_duals(report, proof)  # before other programs change those of the form
+    proof = Proof(report, -np.inf, np.inf, point, d, np.zeros(0), 1)
+    _hand_back_duals(proof)  # before other programs change those of the form
     # Without an interior, or where not all is linear and exact, there are no bounds.
     with suppress(InvalidInputError, InfeasibleProblemError, SolverFailedError):
         if not model.is_integer.any():
-            programs = DiscPrograms(model, report, "highspy", {})
+            programs = DiscPrograms(report, "highspy", {})
             bounds = prove(programs, bounds_at(programs, point, d))
             proof = replace(proof, lower=bounds.lower, upper=bounds.upper)
     return str(program.status), proof
 
 
-def _hand_back_duals(report: Structure, proof: Proof) -> None:
+def _hand_back_duals(proof: Proof) -> None:
     """Give the user's constraints their multipliers, which are (Dd)(Dd)' of exact inequalities."""
     first = 0
-    for each in report.inequalities:
+    for each in proof.structure.inequalities:
         if each.is_exact and not each.is_free:
             part = proof.vector[first : first + each.matrix.n_nodes]
             signed = each.switching(each.matrix.entries @ proof.point) * part
             each.matrix.inequality.save_dual_value(np.outer(signed, signed))
             first += len(part)
-    proof.model.form.hand_back_duals()
+    proof.structure.model.form.hand_back_duals()

@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 
 from gdaopt import lmi
 from gdaopt.errors import InvalidInputError
-from gdaopt.lmi.balance import find_switching
+from gdaopt.linalg.balance import find_switching
 from tests.helpers import PROPERTY
 from tests.lmi.models import random_inequality
 
