@@ -60,13 +60,14 @@ class ProblemChoice:
     def __post_init__(self) -> None:
         if self.positive is not None:
             check_instance("positive", self.positive, str)
-        for what, name, known in (
+        for what, name, choices in (
             ("objective", "objective", OBJECTIVES),
             ("scale", "scale", SCALES),
             ("kind of metrics", "metrics", SETS),
         ):
+            # None is a choice if it is the default.
             if getattr(self, name) is not None or getattr(type(self), name) is not None:
-                check_name(what, getattr(self, name), known)
+                check_name(what, getattr(self, name), choices)
         if isinstance(self.trace_bound, str):
             check_name("trace bound (or a number):", self.trace_bound, TRACE_BOUNDS)
         else:
