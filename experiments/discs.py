@@ -109,11 +109,11 @@ def e_optimal(side: int) -> Network:
     w, least = cp.Variable(len(edges), nonneg=True), cp.Variable()
 
     def best() -> float:
-        weights = np.clip(value_of(w), 0.0, 2.0)
+        weights = np.maximum(value_of(w), 0.0)
         weights *= min(1.0, len(edges) / weights.sum())
         return -first_eigenvector(symmetric(sums @ weights + ground, edges, -weights))[1]
 
-    rows = [cp.sum(w) <= len(edges), w <= 2]
+    rows = [cp.sum(w) <= len(edges)]
     return Network(cp.Minimize(-least), rows, sums @ w + ground - least, edges, -w, best)
 
 

@@ -136,7 +136,7 @@ def equal_weights(problem: gda.MetricProblem, n_steps: int) -> float:
     samples, size, budget = whole.samples, whole.size, whole.budget
     gram = budget / size * whole.gram  # X N X' of the middle of the set
     for _ in range(n_steps):
-        scatter = whole.scatter(whole.at(gram).gradient)
+        scatter = whole.scatter(whole.at(gram)[1])
         diagonal, best, pair = scatter.diagonal, np.inf, (0, 0)
         for start in range(0, size, 256):
             rows = slice(start, start + 256)
@@ -150,14 +150,14 @@ def equal_weights(problem: gda.MetricProblem, n_steps: int) -> float:
             along = (along - samples[:, pair[1]]) * 0.5**0.5
         direction = budget * np.multiply.outer(along, along) - gram
         step = minimize_scalar(
-            lambda gamma, start, way: whole.at(start + gamma * way).sums.log_value,
+            lambda gamma, start, way: whole.at(start + gamma * way)[0].log_value,
             bounds=(0.0, 1.0),
             args=(gram, direction),
             method="bounded",
             options={"xatol": 1e-12},
         )
         gram = gram + step.x * direction
-    return whole.at(gram).sums.value
+    return whole.at(gram)[0].value
 
 
 def measure(case: Case) -> dict[str, Any]:

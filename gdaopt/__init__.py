@@ -18,7 +18,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from gdaopt.support.cvxpy_loading import when_cvxpy_is_used
+from gdaopt.support.cvxpy_loading import when_cvxpy_is_loaded
 
 if TYPE_CHECKING:  # the names below once more, for type checkers and editors
     import cvxpy as cp
@@ -146,4 +146,4 @@ def _register_solve_methods() -> None:
     cp.Problem.register_solve("discs", _solve_by_discs)
 
 
-when_cvxpy_is_used(_register_solve_methods)
+when_cvxpy_is_loaded(_register_solve_methods)

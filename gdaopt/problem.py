@@ -135,11 +135,6 @@ class MetricProblem(ShownAsTable):
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "constraints": self.rows}
 
-    def subsample(self) -> MetricProblem | None:
-        """Return the same problem of fewer samples, None if the objective offers none."""
-        offered = self.objective.subsample()
-        return None if offered is None else self.with_objective(offered)
-
     def with_objective(self, objective: Objective) -> MetricProblem:
         """Return the problem of another objective over the same set, with the same constraints."""
         problem = copy(self)  # whose constraints have been read
@@ -197,11 +192,16 @@ class MetricProblem(ShownAsTable):
         """Keep what a run has found in the middle of the set."""
         vars(self).setdefault("centre", Centre(objective, gap))
 
-    def central_objective(self) -> float:
-        """Return Q in the middle of the set."""
+    def central_objective(self) -> float | None:
+        """Return Q in the middle of the set; None if it cannot be had there."""
         if "centre" in vars(self) and self.objective.convex:
-            return self.centre.objective
-        return self.objective.at(self.central_metric()).value
+            value = self.centre.objective
+        else:
+            try:
+                value = self.objective.at(self.central_metric()).value
+            except Exception:  # whatever it raises: a run that ends well must not fail afterwards
+                return None
+        return value if math.isfinite(value) else None
 
     def violations(self, metric: FloatArray) -> tuple[str, ...]:
         """Return a sentence for each condition of set and constraints that a metric breaks."""

@@ -24,8 +24,3 @@ def solve(**options: Any) -> gda.Result:
 def solved(solver: str) -> gda.Result:
     """Return the run with a solver; it is the same object in every call."""
     return solve(solver=solver)
-
-
-@cache
-def optimum() -> float:
-    return gda.solve(problem(), "certified", tolerance=1e-9).objective

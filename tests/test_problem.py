@@ -1,4 +1,4 @@
-"""`MetricProblem.to_cvxpy`: the problem in the user's hands, solved, extended, or refused."""
+"""`MetricProblem`: what CVXPY is given, what it refuses, and metrics that are made feasible."""
 
 from typing import Any
 
@@ -9,49 +9,17 @@ import pytest
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
 from tests.methods.certified_cases import (
-    HULLS,
     certified,
     set_of,
     synthetic,
 )
 
-CONES = ["semidefinite", "second-order"]
 M3 = cp.Variable((3, 3), symmetric=True)
-SIGNED_HULLS = [hull for hull in HULLS if hull[0] != "definite"]  # those with a second-order form
 
 
 def small(kind: str = "graph", floor: float = 0.0) -> gda.MetricProblem:
     X, z = synthetic(3, 10)
     return gda.MetricProblem(gda.GLR(2 * X, z), set_of(kind, 3, 3.0, 1e-2, floor))
-
-
-@pytest.mark.covering(1)
-@pytest.mark.parametrize("cone", CONES)
-@pytest.mark.parametrize("log", [False, True])
-@pytest.mark.parametrize(("kind", "floor"), SIGNED_HULLS)
-def test_the_users_solve_finds_the_optimum(kind: str, floor: float, cone: str, log: bool) -> None:
-    problem = small(kind, floor)
-    program = problem.to_cvxpy(M3, cone=cone, log=log)
-    assert program.is_dcp()
-    value = program.solve("CLARABEL")
-    optimum = certified(problem).objective
-    assert (np.exp(value) if log else value) == pytest.approx(optimum, rel=1e-5)
-    assert M3.value is not None
-    nearest = problem.feasible_set.made_feasible((M3.value + M3.value.T) / 2)
-    assert problem.objective.at(nearest).value == pytest.approx(optimum, rel=1e-5)
-
-
-def test_further_constraints_make_one_set_another() -> None:
-    M = cp.Variable((3, 3), symmetric=True)
-    edges = [M[0, 1], M[0, 2], M[1, 2]]
-    for wider, further, narrower in (
-        ("definite", [edge <= 0 for edge in edges], "graph"),
-        ("graph", [edge == 0 for edge in edges], "diagonal"),
-    ):
-        program = small(wider).to_cvxpy(M)
-        value = cp.Problem(program.objective, [*program.constraints, *further]).solve("CLARABEL")
-        assert value == pytest.approx(certified(small(narrower)).objective, rel=1e-5)
-        assert value >= certified(small(wider)).objective * (1 - 1e-6)
 
 
 def test_metrics_become_symmetric_or_turn_out_so() -> None:

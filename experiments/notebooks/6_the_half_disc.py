@@ -279,13 +279,13 @@ assert problem.violations(graphs.made_feasible(clipped(outside))) == ()
 #
 # <details><summary>Hint</summary>
 #
-# `graphs.projected(matrix).point` is the projection.
+# `graphs.projected(matrix).nearest` is the projection.
 #
 # </details>
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Solution of exercise 3: projections lead to the optimum, clipping does not.
-maps = {"clipping": clipped, "projections": lambda matrix: graphs.projected(matrix).point}
+maps = {"clipping": clipped, "projections": lambda matrix: graphs.projected(matrix).nearest}
 ends = {
     name: problem.objective.value(descend(bring_back)[-1]) / optimum.objective - 1
     for name, bring_back in maps.items()

@@ -124,7 +124,7 @@ def _wrong(
 ) -> dict[str, int]:
     """Return how many labels of the test half a classifier gets wrong, by aggregation."""
     from gdaopt.estimators import GraphClassifier, MetricKNeighborsClassifier
-    from gdaopt.estimators.metric_classifiers import fitted_clone
+    from gdaopt.estimators.metric_classifiers import fit_clone
     from gdaopt.estimators.one_vs_rest import binary_scores, class_scores
 
     answers = []
@@ -134,7 +134,7 @@ def _wrong(
             if name == "knn"
             else GraphClassifier(metric)
         )
-        fitted = fitted_clone(classifier, X, signal, labelled)
+        fitted = fit_clone(classifier, X, signal, labelled)
         answers.append(binary_scores(fitted, X, ~labelled))
     truth = codes[~labelled]
     return {

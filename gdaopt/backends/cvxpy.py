@@ -25,7 +25,7 @@ from gdaopt.backends.arrays import LinearArrays
 from gdaopt.backends.catalogue import entry_of, tolerance_options
 from gdaopt.backends.highspy import load_highspy, use_threads
 from gdaopt.backends.isolated import Held, call_in_worker
-from gdaopt.backends.options import COMPILATION, placed, side_by_side
+from gdaopt.backends.options import COMPILATION, place_options, side_by_side
 from gdaopt.backends.protocol import (
     Answer,
     LinearProgram,
@@ -102,18 +102,29 @@ def solve_program(
     answer is.
     """
     start = time.perf_counter()
-    clock = watch or Stopwatch()
-    options = side_by_side(solver, solver_opts or {})
+    clock, entry = watch or Stopwatch(), entry_of(solver)
     # A warm start would make HiGHS skip its presolve, which alone solves these programs.
     defaults: dict[str, Any] = {"warm_start": False}
-    entry = entry_of(solver)
     if gap is not None and entry.share_of_gap:
         defaults |= tolerance_options(solver, max(entry.share_of_gap * gap, _LEAST_ACCURACY))
-    answer = _attempt(problem, solver, defaults | options, time_limit, isolate, name, clock)
-    if answer.status == cp.INFEASIBLE and entry.second_opinion:
-        other = {**defaults, **entry.second_opinion, **options}
+    of_user, left = side_by_side(solver, solver_opts or {}), time_limit
+    for opinion in ({}, entry.second_opinion) if entry.second_opinion else ({},):
+        options, limit = {**defaults, **opinion, **of_user}, None
+        if left is not None and entry.time_limit and entry.time_limit not in options:
+            limit = entry.time_limit  # else it has none, or the user's counts
+            options[limit] = max(left, _LEAST_LIMIT)
+        try:
+            if isolate or entry.alone:
+                answer = _solve_isolated(problem, solver, options, clock, limit, left)
+            else:
+                answer = _solve_here(problem, solver, options, clock, limit)
+        except BaseException as error:  # solvers raise errors of any kind
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise  # an interrupt; a panic of Clarabel, which is written in Rust, is caught
+            raise SolverFailedError(f"{solver} failed on the {name}: {reason(error)}") from error
+        if answer.status != cp.INFEASIBLE:
+            break
         left = None if time_limit is None else time_limit - (time.perf_counter() - start)
-        answer = _attempt(problem, solver, other, left, isolate, name, clock)
     status = answer.status
     check_status(status, solver, name)
     if status == cp.OPTIMAL_INACCURATE and gap is None:
@@ -126,30 +137,6 @@ def solve_program(
         checked_point(variable.value, variable.shape, f"{solver} called the {name} {status}")
     clock.lap("unpack")
     return replace(answer, seconds=clock.seconds)
-
-
-def _attempt(
-    problem: cp.Problem,
-    solver: str,
-    options: dict[str, Any],
-    time_limit: float | None,
-    isolate: bool,
-    name: str,
-    watch: Stopwatch,
-) -> Answer:
-    """Ask a solver once; raise an error that names the solver and the problem when it raises."""
-    entry, limit = entry_of(solver), None
-    if time_limit is not None and entry.time_limit and entry.time_limit not in options:
-        limit = entry.time_limit  # else it has none, or the user's counts
-        options[limit] = max(time_limit, _LEAST_LIMIT)
-    try:
-        if isolate or entry.alone:
-            return _solve_isolated(problem, solver, options, watch, limit, time_limit)
-        return _solve_here(problem, solver, options, watch, limit)
-    except BaseException as error:  # solvers raise errors of any kind
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise  # an interrupt; a panic of Clarabel, which is written in Rust, is caught
-        raise SolverFailedError(f"{solver} failed on the {name}: {reason(error)}") from error
 
 
 def _solve_here(
@@ -177,7 +164,7 @@ def _solve_here(
     if entry.package == "highspy":
         load_highspy()  # before CVXPY makes models of it
         use_threads(inner.get(entry.threads, 0))
-    inner = placed(solver, inner)
+    inner = place_options(solver, inner)
     watch.lap("write")
     data, chain, inverse = problem.get_problem_data(solver, **of_cvxpy, solver_opts=inner)
     watch.lap("canonicalize")

@@ -43,7 +43,7 @@ def side_by_side(solver: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def placed(solver: str, options: Mapping[str, Any]) -> dict[str, Any]:
+def place_options(solver: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options that are side by side where the interface of the solver looks for them."""
     entry = entry_of(solver)
     if not entry.inside:

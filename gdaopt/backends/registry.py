@@ -218,7 +218,7 @@ def check_solver_options(solver: str, options: Mapping[str, Any]) -> None:
     error = _refusal(solver, options)
     if error is not None:
         raise InvalidInputError(
-            f"{solver} refuses solver_opts = {shortened(dict(options))}: "
+            f"{solver} refuses the options {shortened(dict(options))}: "
             f"{reason(error).removesuffix('.')}; {suggest_names(solver, options)}"
         ) from error
     if tried[1]:

@@ -200,7 +200,7 @@ def save_programs(path: str | os.PathLike[str], programs: Iterable[RecordedProgr
     arrays: dict[str, Any] = {
         "order": np.array([names.index(program.layout) for program in programs], dtype=np.int64),
         "kinds": np.array([names.index(program.kind) for program in programs], dtype=np.int64),
-        "programs": np.array(json.dumps({"format": _FORMAT, "kinds": names, "labels": None})),
+        "programs": np.array(json.dumps({"format": _FORMAT, "kinds": names})),
     }
     for layout in names:
         of_layout = [program for program in programs if program.layout == layout]
@@ -244,8 +244,7 @@ def load_programs(path: str | os.PathLike[str]) -> list[RecordedProgram]:
     try:
         arrays = read_arrays(path)
         record = parse_json(str(arrays["programs"]))
-        # Before format 5 programs with linear constraints had labels, and were written otherwise.
-        if record["format"] in (4, _FORMAT) and record["labels"] is None:
+        if record["format"] == _FORMAT:
             return _read_programs(arrays, record["kinds"])
     except FileNotFoundError as error:
         raise InvalidInputError(f"there is no file {path}") from error
@@ -294,7 +293,7 @@ def _read_programs(arrays: Mapping[str, np.ndarray], names: Sequence[str]) -> li
     }
     rest = {layout: _split(arrays, layout) for layout in names}
     order, programs = arrays["order"], []
-    for place, kind in zip(order.tolist(), arrays.get("kinds", order).tolist(), strict=True):
+    for place, kind in zip(order.tolist(), arrays["kinds"].tolist(), strict=True):
         values = next(rest[names[place]])
         polytope = polytopes[names[place]][int(values["polytope"][0])]
         size = len(polytope.current)

@@ -40,6 +40,7 @@ from gdaopt.solving import solve
 from gdaopt.studies.class_problems import ProblemOptions
 from gdaopt.studies.named_options import SolverSpec
 from gdaopt.support.files import parse_json
+from gdaopt.support.options import option, read_numbers, read_words
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import (
     FloatArray,
@@ -383,19 +384,45 @@ def _make_random(size: int, kind: str, number: int) -> RecordedProgram:
 
 @dataclass(frozen=True, kw_only=True)
 class BenchOptions:
-    """What to compare, and how: the options of ``gdaopt bench``, which says what each means."""
+    """What to compare, and how: the options of ``gdaopt bench``."""
 
-    solvers: Sequence[str] = (ALL,)
-    programs: Sequence[str] = tuple(KINDS)
-    starts: Sequence[str] = STARTS
-    tolerances: Sequence[float] = (1e-6, 1e-4)
-    runs: Sequence[str] = METHODS
-    repeats: int = 3
-    steps: int = 300
-    most: int = 100
-    cap: float = 10.0
-    budget: float = 60.0
-    jobs: int = 1
+    solvers: Sequence[str] = option(
+        (ALL,),
+        f"names, separated by commas, or {ALL}: see gdaopt solvers; options follow a colon, as in "
+        "HIGHS:solver=ipm",
+        read=read_words,
+        text=ALL,
+    )
+    programs: Sequence[str] = option(
+        tuple(KINDS), f"of {', '.join(KINDS)}", read=read_words, text=",".join(KINDS)
+    )
+    starts: Sequence[str] = option(
+        STARTS,
+        f"of {', '.join(STARTS)}: everything anew, what was compiled is kept, or started from the "
+        "last answer, where the solver can",
+        read=read_words,
+        text=",".join(STARTS),
+    )
+    tolerances: Sequence[float] = option(
+        (1e-6, 1e-4),
+        "asked of each solver; its answers are judged by them",
+        read=lambda text: read_numbers("--tolerances", text, float),
+        text="1e-6,1e-4",
+    )
+    runs: Sequence[str] = option(
+        METHODS,
+        f"methods of whole runs: of {', '.join(METHODS)}; or none",
+        read=read_words,
+        text=",".join(METHODS),
+    )
+    repeats: int = option(3, "of each sequence; the least time of a program counts")
+    steps: int = option(300, "most steps of a run")
+    most: int = option(
+        100, "programs of each kind: spread evenly over the programs of a run, or random ones"
+    )
+    cap: float = option(10.0, "seconds for a program, and what one counts that is not verified")
+    budget: float = option(60.0, "seconds for all programs of a cell, and for a whole run")
+    jobs: int = option(1, "cells at a time; more than one blurs the times")
 
     def __post_init__(self) -> None:
         for name, words in (("programs", KINDS), ("starts", STARTS), ("runs", METHODS)):

@@ -43,7 +43,7 @@ _OF_A_WORKER, _OF_A_CELL = 3.0, 1.0  # seconds: for its start, and for imports a
 _OF_A_SOLVE = {"cold": 0.03, "re-solve": 0.004, "hot": 0.004}  # seconds, see `Bench.estimate`
 
 
-class Bench(Study["tuple[pd.DataFrame, pd.DataFrame]"]):
+class Bench(Study):
     """A directory with the recorded sequences, and a row for each cell."""
 
     def __init__(

@@ -62,8 +62,7 @@ def verdict(replayed: Replayed, tolerance: float, cap: float) -> str:
 
 def charge_cap(seconds: npt.ArrayLike, verified: npt.ArrayLike, cap: float) -> FloatArray:
     """Return the seconds that count: the cap for all that is not verified."""
-    charges: FloatArray = np.where(np.asarray(verified, bool), np.asarray(seconds, float), cap)
-    return charges
+    return np.where(np.asarray(verified, bool), np.asarray(seconds, float), cap)
 
 
 def shifted_geometric_mean(values: npt.ArrayLike, shift: float = SHIFT) -> float:

@@ -38,7 +38,6 @@ from gdaopt.problem import MetricProblem
 from gdaopt.sets.members import Support
 from gdaopt.support.text import ShownAsTable
 from gdaopt.support.validation import FloatArray, symmetric_matrix
-from gdaopt.support.warning_filters import arithmetic_unwarned
 from gdaopt.trace import relative_gap
 
 _NO_DIGITS = "round-off leaves no bound: the metric is nearly singular, or far out of scale"
@@ -124,7 +123,7 @@ def certify_metric(
     metric = symmetric_matrix("metric", metric, members.size)
     if multipliers is not None:
         multipliers = members.check_multipliers(multipliers)
-    with arithmetic_unwarned():
+    with np.errstate(all="ignore"):
         point = problem.objective.at(metric)
         certificate = certify_point(problem, point, multipliers=multipliers)
         if multipliers is not None or certificate.multipliers is None:

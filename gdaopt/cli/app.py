@@ -68,10 +68,5 @@ def _main(
         add_module(path)
 
 
-app.command()(learn)
-app.command()(apply)
-app.command()(compare)
-app.command()(plot)
-app.command()(bench)
-app.command()(solvers)
-app.command()(export)
+for command in (learn, apply, compare, plot, bench, solvers, export):
+    app.command()(command)

@@ -5,9 +5,9 @@ Every solver is timed and judged alike on the programs, which are also written f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 from rich.table import Column, Table
@@ -16,29 +16,18 @@ from gdaopt.bench.export import EXPORTS
 from gdaopt.bench.export import export as write_program
 from gdaopt.bench.mps import MPS_ENDING
 from gdaopt.bench.recorded import load_programs
-from gdaopt.bench.sequences import (
-    ALL,
-    GENERATED,
-    KINDS,
-    METHODS,
-    STARTS,
-    BenchOptions,
-    ProgramSequence,
-)
+from gdaopt.bench.sequences import GENERATED, BenchOptions, ProgramSequence
 from gdaopt.bench.study import Bench
 from gdaopt.bench.table import latex
 from gdaopt.cli import options as option
 from gdaopt.cli.output import Output, run_study
-from gdaopt.datasets import FROM_UCI
+from gdaopt.datasets import FROM_UCI, TableFormat
 from gdaopt.errors import InvalidInputError
 from gdaopt.studies.sources import is_table, load_source
 from gdaopt.support.files import write_text
+from gdaopt.support.options import read_numbers, read_words
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import as_path, check_name
-
-_NONE = "none"
-
-ValueT = TypeVar("ValueT")
 
 
 @option.spread
@@ -53,47 +42,10 @@ def bench(
             "double quotes)"
         ),
     ] = "wine,breast_cancer,synthetic,random",
-    solvers: Annotated[
-        str,
-        typer.Option(
-            help=f"names, separated by commas, or {ALL}: see gdaopt solvers; options follow a "
-            "colon, as in HIGHS:solver=ipm"
-        ),
-    ] = ALL,
-    programs: Annotated[str, typer.Option(help=f"of {', '.join(KINDS)}")] = ",".join(KINDS),
-    starts: Annotated[
-        str,
-        typer.Option(
-            help=f"of {', '.join(STARTS)}: everything anew, what was compiled is kept, or started "
-            "from the last answer, where the solver can"
-        ),
-    ] = ",".join(STARTS),
     sizes: Annotated[str, typer.Option(help="features of synthetic and random data")] = "50,200",
-    tolerances: Annotated[
-        str, typer.Option(help="asked of each solver; its answers are judged by them")
-    ] = "1e-6,1e-4",
-    runs: Annotated[
-        str, typer.Option(help=f"methods of whole runs: of {', '.join(METHODS)}; or {_NONE}")
-    ] = ",".join(METHODS),
-    repeats: Annotated[
-        int, typer.Option(help="of each sequence; the least time of a program counts")
-    ] = 3,
-    steps: Annotated[int, typer.Option(help="most steps of a run")] = 300,
-    most: Annotated[
-        int,
-        typer.Option(
-            help="programs of each kind: spread evenly over the programs of a run, or random ones"
-        ),
-    ] = 100,
-    cap: Annotated[
-        float, typer.Option(help="seconds for a program, and what one counts that is not verified")
-    ] = 10.0,
-    budget: Annotated[
-        float, typer.Option(help="seconds for all programs of a cell, and for a whole run")
-    ] = 60.0,
-    jobs: Annotated[int, typer.Option(help="cells at a time; more than one blurs the times")] = 1,
+    options: BenchOptions,
     columns: option.Columns,
-    form: option.Format,
+    form: TableFormat,
     data_dir: option.DataDir = None,
     out: Annotated[Path, typer.Option(help="output directory")] = Path("gdaopt-bench"),
     page_format: option.PageFormat = "markdown",
@@ -108,24 +60,9 @@ def bench(
     """
     output = Output()
     check_name("--format", page_format, option.PAGE_FORMATS)
-    options = {
-        "solvers": _words(solvers),
-        "programs": _words(programs),
-        "starts": _words(starts),
-        "tolerances": _numbers("--tolerances", tolerances, float),
-        "runs": [] if runs == _NONE else _words(runs),
-        "repeats": repeats,
-        "steps": steps,
-        "most": most,
-        "cap": cap,
-        "budget": budget,
-        "jobs": jobs,
-    }
-    of_tables = {"form": form.read(), **columns.read()}
-    sequences = _sequences(_words(data), _numbers("--sizes", sizes, int), of_tables, data_dir)
-    with output.status("trying the solvers"):
-        checked = BenchOptions(**options)  # type: ignore[arg-type]  # each is checked there
-    study = Bench(out, sequences, checked)
+    of_tables = {"form": form, **vars(columns)}
+    found = _sequences(read_words(data), read_numbers("--sizes", sizes, int), of_tables, data_dir)
+    study = Bench(out, found, options)
     about, most_seconds = study.estimate()
     used = dict.fromkeys(task.about["solver"] for task in study.tasks.values())
     output.say(
@@ -134,7 +71,7 @@ def bench(
     )
     summary, _ = run_study(output, study, "cells")
     if page_format == "latex":
-        write_text(study.path / "bench.tex", latex(summary, checked))
+        write_text(study.path / "bench.tex", latex(summary, options))
     verified = summary.groupby("solver", sort=False)[["verified", "wrong", "infeasible"]].sum()
     for name, row in verified.iterrows():
         output.say(
@@ -147,21 +84,11 @@ def bench(
         raise typer.Exit(1)
 
 
-def _words(text: str) -> list[str]:
-    return [word for word in option.read_names(text) if word]
-
-
-def _numbers(option: str, text: str, kind: Callable[[str], ValueT]) -> list[ValueT]:
-    try:
-        return [kind(word) for word in _words(text)]
-    except ValueError as error:
-        raise InvalidInputError(
-            f"{option} must be numbers separated by commas, got {shortened(text)}"
-        ) from error
-
-
 def _sequences(
-    sources: list[str], sizes: list[int], of_tables: Mapping[str, Any], data_dir: Path | None
+    sources: Sequence[str],
+    sizes: Sequence[int],
+    of_tables: Mapping[str, Any],
+    data_dir: Path | None,
 ) -> list[ProgramSequence]:
     sequences = []
     for source in dict.fromkeys(sources):

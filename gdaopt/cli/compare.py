@@ -12,18 +12,16 @@ from rich.table import Table
 
 from gdaopt.cli import options as option
 from gdaopt.cli.output import Output, run_study
+from gdaopt.datasets import TableFormat
 from gdaopt.datasets.remarks import remarks
-from gdaopt.methods import METHODS
-from gdaopt.objectives import OBJECTIVES
 from gdaopt.status import FAILURES
 from gdaopt.studies.comparison import Comparison, ComparisonOptions
 from gdaopt.studies.comparison_table import BRIEF, brief_cells, latex, verdict
-from gdaopt.studies.sources import load_source, read_edges
+from gdaopt.studies.sources import load_source
 from gdaopt.support.files import write_text
 from gdaopt.support.text import plain
 from gdaopt.support.validation import check_name
 
-_METHODS = "alternating,joint:tolerance=1e-3,sdp,projected-gradient,certified"
 _FAILURES = FAILURES | {"failed", "died"}
 
 
@@ -31,60 +29,10 @@ _FAILURES = FAILURES | {"failed", "died"}
 def compare(
     source: option.Source,
     *,
-    methods: Annotated[
-        str,
-        typer.Option(
-            help=f"methods, separated by commas, of {', '.join(METHODS)}; options follow a colon, "
-            "as in joint:step=adaptive:solver=HIGHS",
-            show_default=_METHODS.replace(",", ", "),
-        ),
-    ] = _METHODS,
-    solvers: Annotated[
-        str | None,
-        typer.Option(
-            help="names, separated by commas: each method that solves programs is run with each "
-            "(default: its own default); see gdaopt solvers; options follow a colon, as in "
-            "HIGHS:solver=ipm"
-        ),
-    ] = None,
-    objective: Annotated[
-        str,
-        typer.Option(
-            "--objective",
-            help=f"what is minimised: {', '.join(OBJECTIVES)}; see gdaopt.objectives. All but glr "
-            "go best with --trace-bound auto",
-        ),
-    ] = "glr",
-    metric_set: option.MetricSet = "graph",
+    options: ComparisonOptions,
     columns: option.Columns,
-    form: option.Format,
+    form: TableFormat,
     data_dir: option.DataDir = None,
-    positive: Annotated[
-        str | None, typer.Option(help="class to learn against the rest (default: each in turn)")
-    ] = None,
-    max_classes: option.MaxClasses = 20,
-    max_samples: option.MaxSamples = "4000",
-    scale: Annotated[str, typer.Option(help=option.SCALE)] = "unit",
-    trace_bound: Annotated[str, typer.Option(help=option.TRACE_BOUND)] = "K",
-    min_eigenvalue: Annotated[
-        float, typer.Option(help="ρ, the smallest eigenvalue allowed")
-    ] = 1e-6,
-    edges: option.Edges = None,
-    tolerance: Annotated[
-        float | None,
-        typer.Option(help="relative gap or decrease that ends a run (default: the method's)"),
-    ] = None,
-    time_limit: Annotated[float | None, typer.Option(help="seconds for each run")] = None,
-    trace_every: Annotated[
-        int, typer.Option(help="steps between rows of the trace; 0 for start and end alone")
-    ] = 1,
-    jobs: Annotated[int, typer.Option(help="runs at a time; more than one blurs their times")] = 1,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            help="address of a Dask cluster, as tcp://host:port, whose workers compute the runs"
-        ),
-    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="output directory (default: ./gdaopt-compare-DATASET)")
     ] = None,
@@ -99,27 +47,9 @@ def compare(
     """
     output = Output()
     check_name("--format", page_format, option.PAGE_FORMATS)
-    dataset = load_source(source, data_dir=data_dir, form=form.read(), **columns.read())
+    dataset = load_source(source, data_dir=data_dir, form=form, **vars(columns))
     for remark in remarks(dataset):
         output.say(f"note: {remark}")
-    options = ComparisonOptions(
-        positive=positive,
-        scale=scale,
-        trace_bound=option.read_number(trace_bound),
-        min_eigenvalue=min_eigenvalue,
-        objective=objective,
-        metrics=metric_set,
-        max_classes=max_classes,
-        max_samples=option.read_max_samples(max_samples),
-        edges=None if edges is None else read_edges(edges),
-        methods=methods.split(","),
-        solvers=[] if solvers is None else solvers.split(","),
-        tolerance=tolerance,
-        time_limit=time_limit,
-        trace_every=trace_every,
-        jobs=jobs,
-        scheduler=scheduler,
-    )
     comparison = Comparison(out or Path(f"gdaopt-compare-{dataset.name}"), dataset, options)
     for sentence in comparison.left_out:
         output.say(f"left out: {sentence}")

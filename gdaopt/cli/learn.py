@@ -13,13 +13,13 @@ from rich.table import Table
 
 from gdaopt.cli import options as option
 from gdaopt.cli.output import Output, last_words
+from gdaopt.datasets import TableFormat
 from gdaopt.datasets.remarks import remarks
 from gdaopt.errors import InvalidInputError
-from gdaopt.methods import METHODS
 from gdaopt.methods.run import watched
-from gdaopt.objectives import OBJECTIVES
 from gdaopt.status import FAILURES
-from gdaopt.studies.sources import load_source, read_edges
+from gdaopt.studies.learner_options import LearnerOptions
+from gdaopt.studies.sources import load_source
 from gdaopt.support.text import plain
 
 if TYPE_CHECKING:
@@ -39,17 +39,10 @@ _SILENCE = 20  # seconds without a word on a run, if there is no line that chang
 def learn(
     source: option.Source,
     *,
+    options: LearnerOptions,
     columns: option.Columns,
-    form: option.Format,
+    form: TableFormat,
     data_dir: option.DataDir = None,
-    search: Annotated[
-        bool,
-        typer.Option(
-            "--search",
-            help="choose the objective and the trace bound by a race over folds, or no learning "
-            "where nothing helps by more than chance",
-        ),
-    ] = False,
     test: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="also judge the metric by the samples of this file"),
@@ -62,72 +55,6 @@ def learn(
             "learns 5 times more",
         ),
     ] = True,
-    objective: Annotated[
-        str | None,
-        typer.Option(
-            help=f"what is minimised: {', '.join(OBJECTIVES)}; see gdaopt.objectives (default: "
-            "mcml, or glr for one class against the rest)"
-        ),
-    ] = None,
-    one_against_rest: Annotated[
-        bool,
-        typer.Option(
-            "--one-against-rest",
-            help="learn a metric for each class against the rest, as in the paper, whose scale, "
-            "trace bound and tolerance are the defaults then",
-        ),
-    ] = False,
-    positive: Annotated[
-        str | None, typer.Option(help="learn a metric for this class against the rest alone")
-    ] = None,
-    max_classes: option.MaxClasses = 20,
-    max_samples: option.MaxSamples = "4000",
-    metric_set: option.MetricSet = "graph",
-    edges: option.Edges = None,
-    scale: Annotated[
-        str | None,
-        typer.Option(help=f"{option.SCALE} (default: zscore)"),
-    ] = None,
-    trace_bound: Annotated[
-        str | None,
-        typer.Option(help=f"{option.TRACE_BOUND} (default: auto)"),
-    ] = None,
-    min_eigenvalue: Annotated[
-        float | None,
-        typer.Option(help="ρ, the smallest eigenvalue allowed (default: a tenth of C/K)"),
-    ] = None,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            help=f"{', '.join(METHODS)} (default: certified, or alternating, which is the paper's, "
-            "with --solver)"
-        ),
-    ] = None,
-    solver: Annotated[
-        str | None,
-        typer.Option(
-            help="for methods that solve programs, such as alternating: any solver that CVXPY "
-            "knows and that has the cones, highspy (HiGHS without CVXPY), or analytic; see gdaopt "
-            "solvers (default: the method's)"
-        ),
-    ] = None,
-    edge_floor: Annotated[
-        float | None,
-        typer.Option(
-            help="ε, an option of alternating and joint: edges of weight ≥ ε connect all features "
-            "(default: 0, no edge floor)"
-        ),
-    ] = None,
-    tolerance: Annotated[
-        float | None, typer.Option(help="relative gap or decrease that ends a run")
-    ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            help="seconds for each metric; the first evaluation of its objective is completed "
-            "whatever the limit is"
-        ),
-    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="output directory (default: ./gdaopt-DATASET)")
     ] = None,
@@ -146,28 +73,9 @@ def learn(
     from gdaopt.studies import learned_report
     from gdaopt.studies.applying import LearnedRun
     from gdaopt.studies.learned_study import PAGE, Learning, check_start
-    from gdaopt.studies.learner_options import LearnerOptions
     from gdaopt.studies.measuring import Judgement
 
     output = Output()
-    options = LearnerOptions(
-        objective=objective,
-        metrics=metric_set,
-        scale=scale,
-        trace_bound=None if trace_bound is None else option.read_number(trace_bound),
-        min_eigenvalue=min_eigenvalue,
-        method=method,
-        solver=solver,
-        edge_floor=edge_floor,
-        edges=None if edges is None else read_edges(edges),
-        tolerance=tolerance,
-        time_limit=time_limit,
-        max_samples=option.read_max_samples(max_samples),
-        search=search,
-        one_against_rest=one_against_rest,
-        positive=positive,
-        max_classes=max_classes,
-    )
     study: Learning | None = None
 
     def describe() -> str:
@@ -205,7 +113,7 @@ def learn(
                 output.print(plain(f"{name}: {row['status']} ({row['message']})"))
 
         say(f"reading {source}")
-        dataset = load_source(source, data_dir=data_dir, form=form.read(), **columns.read())
+        dataset = load_source(source, data_dir=data_dir, form=form, **vars(columns))
         notes = remarks(dataset)
         outline = f"{dataset.name}: {options.outline(dataset)}"
         for note in notes:
@@ -241,16 +149,16 @@ def learn(
             else:
                 n_folds = len(importance.folds)
                 how = learned_report.describe_folds(len(dataset.labels), n_folds)
-                parts.append(learned_report.describe_judgement(judgement, how, search))
+                parts.append(learned_report.describe_judgement(judgement, how, options.search))
                 numbers["accuracy"] = judgement.record()
         if test is not None:
             run = LearnedRun.load(study.path)
-            new = run.read(test, form=form.read())
+            new = run.read(test, form=form)
             if new.labels is None:
                 raise InvalidInputError(f"{test} has no column of labels to judge by")
             judgement = Judgement.of_samples(run, new.features, new.labels)
             how = ", ".join([f"of {test}", *run.describe_overlap(new.features)])
-            parts.append(learned_report.describe_judgement(judgement, how, search))
+            parts.append(learned_report.describe_judgement(judgement, how, options.search))
             numbers["test"] = judgement.record()
         parts.append(learned_report.describe_importance(importance))
         parts.append(learned_report.describe_fits(rows, results, options.make_method().name))

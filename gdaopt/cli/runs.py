@@ -9,6 +9,7 @@ import typer
 
 from gdaopt.cli import options as option
 from gdaopt.cli.output import Output
+from gdaopt.datasets import TableFormat
 from gdaopt.datasets.svmlight import is_svmlight
 from gdaopt.errors import InvalidInputError
 from gdaopt.studies.pictures import select_runs, write_pictures
@@ -52,7 +53,7 @@ def apply(
             help="column of NEW with known labels, to compare with (default: the run's)",
         ),
     ] = None,
-    form: option.Format,
+    form: TableFormat,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -82,7 +83,7 @@ def apply(
         raise InvalidInputError(f"{path} is there already; pass --force to replace it, or --out")
     check_writable(path)
     learned = LearnedRun.load(run)
-    samples = learned.read(new, label, form.read())
+    samples = learned.read(new, label, form)
     X, labels = samples.features, samples.labels
     for note in (*samples.notes, *learned.describe_overlap(X)):
         output.say(f"note: {note}")

@@ -126,7 +126,7 @@ class LinearProgram:
         """
         bound, multipliers = -np.inf, np.zeros(len(self._rows))
         extras = np.array([extra.start for extra in self._extras])
-        forms = self._rows.quadratic_forms(atoms)
+        forms = self._rows.forms_and_sizes(atoms)[0]
         least, waited = np.inf, 0
         for _ in range(_MOST_ROUNDS):
             master = self._master(atoms, forms, weights, extras)
@@ -135,7 +135,12 @@ class LinearProgram:
             share = _SETTLED if waited else 0.0
             trial = share * multipliers + (1 - share) * master.multipliers
             new = self._set.family.best_atoms(self._price(trial), _PRICED, atoms)
-            bound_there = self._bound(trial, float(new.prices[0]))
+            # The least value of the Lagrangian over all weights. An extra variable does not lower
+            # it: at the master's solution its reduced cost is at least the level times its trace,
+            # and if the least price is above the level the search ends; if the variable is at its
+            # bound, no better value is sought.
+            least_price = min(0.0, float(new.prices[0]))
+            bound_there = self._budget * least_price - float(trial @ self._right)
             is_better = bound_there > bound
             waited = 0 if is_better or master.value < least else waited + 1
             least = min(least, master.value)
@@ -150,7 +155,7 @@ class LinearProgram:
             chosen = weights > 0 if len(atoms) > self._many else slice(None)
             atoms = atoms[chosen].joined(joining)
             weights = np.append(weights[chosen], np.zeros(len(joining)))
-            forms = np.hstack([forms[:, chosen], self._rows.quadratic_forms(joining)])
+            forms = np.hstack([forms[:, chosen], self._rows.forms_and_sizes(joining)[0]])
         return LinearSolution(
             atoms[: len(weights)], weights, extras, multipliers, master.value, bound
         )
@@ -158,13 +163,6 @@ class LinearProgram:
     def _price(self, multipliers: FloatArray) -> FloatArray:
         """Return ``G + Σ_k λ_k A_k``, which prices atoms."""
         return self._gradient + self._rows.combine(multipliers)
-
-    def _bound(self, multipliers: FloatArray, price: float) -> float:
-        """Return the lower bound by λ: the least value of the Lagrangian over all weights."""
-        # An extra variable does not lower the bound: at the master's solution its reduced cost is
-        # at least the level times its trace, and if the least price is above the level the
-        # search ends; if the variable is at its bound, no better value is sought.
-        return self._budget * min(0.0, price) - float(multipliers @ self._right)
 
     def _master(
         self, atoms: Atoms, forms: FloatArray, weights: FloatArray, extras: FloatArray

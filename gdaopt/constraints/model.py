@@ -79,12 +79,9 @@ class ObjectiveReader:
 
     def objective(self) -> Objective:
         """Return the expression as an objective, for the values that its parameters have."""
-        if self._sum is None or self._expression.parameters():
-            check_values("the objective", self._expression)
-            self._sum = self._sum_of_terms()
-        return self._sum
-
-    def _sum_of_terms(self) -> Objective:
+        if self._sum is not None and not self._expression.parameters():
+            return self._sum
+        check_values("the objective", self._expression)
         terms: list[tuple[float, Objective]] = []
         rest: list[cp.Expression] = []
         matrix, bend, constant = np.zeros(self._metric.shape), 0.0, 0.0
@@ -107,7 +104,9 @@ class ObjectiveReader:
             terms.append((1.0, CvxpyObjective(written, self._metric.shape[0])))
         if matrix.any() or bend or constant or not terms:
             terms.append((1.0, Quadratic(matrix, bend, constant)))
-        return terms[0][1] if len(terms) == 1 and terms[0][0] == 1 else SumObjective(terms)
+        is_one = len(terms) == 1 and terms[0][0] == 1
+        self._sum = terms[0][1] if is_one else SumObjective(terms)
+        return self._sum
 
     def _quadratic(self, term: cp.Expression) -> Quadratic | None:
         """Return a term that is linear, or the square of a distance to a matrix; else None."""
@@ -206,13 +205,13 @@ class ModelReader:
 
     def __init__(self, problem: cp.Problem) -> None:
         check_instance("problem", problem, cp.Problem)
-        self._feasible_set, self._metric, self._own = _set_of(problem)
+        self._feasible_set, self._metric, self._user_constraints = _set_of(problem)
         expression = problem.objective.args[0]
         if isinstance(problem.objective, cp.Maximize):
             expression = -expression
         check_variables("the objective", expression, self._metric)
         _check_attributes(self._metric)
-        self._written = WrittenRows(self._own, self._metric)
+        self._written = WrittenRows(self._user_constraints, self._metric)
         self._objective = ObjectiveReader(expression, self._metric)
 
     def model(self) -> Model:
@@ -225,7 +224,7 @@ class ModelReader:
             self._objective.objective() if distance is None else distance.quadratic(1.0),
             feasible_set,
             rows.select(others) if len(others) else None,
-            self._own,
+            self._user_constraints,
             places[others],
             None if trace_row is None else (int(places[trace_row[0]]), trace_row[1]),
             distance,

@@ -234,7 +234,7 @@ def _interior_within(
     """Return atoms and weights of an interior point whose weights keep a budget; None for none."""
     size = rows.n_features
     basis = feasible_set.family.basis(size)
-    forms = rows.quadratic_forms(basis)
+    forms = rows.forms_and_sizes(basis)[0]
     units = np.full(size, budget / size)
     for _ in range(_MOST_UNITS):
         middle = Extra(-1.0, forms @ units, float(units.sum()), most=1.0)

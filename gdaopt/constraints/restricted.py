@@ -112,7 +112,7 @@ class Restricted(Members):
         """Return it for ``G + Σ_k λ_k A_k``, less what the rows allow: ``λ·(b - A(B))``."""
         if multipliers is None:
             return super().support(gradient, None, count, guess)
-        scaled = self.written.in_own_units(multipliers)
+        scaled = multipliers * self.written.norms
         priced = gradient + self.written.combine(scaled)
         best = super().support(priced, None, count, guess)
         least = best.least + float(scaled @ self.written.residuals(self.base))
@@ -132,7 +132,7 @@ class Restricted(Members):
         of_set = super().membership(support, metric)
         if support.multipliers is None:
             return of_set
-        scaled = self.written.in_own_units(support.multipliers)
+        scaled = support.multipliers * self.written.norms
         with np.errstate(over="ignore"):
             return of_set + float(np.abs(scaled) @ np.abs(self.written.excesses(metric)))
 
@@ -152,7 +152,7 @@ class Restricted(Members):
 
     def from_written(self, multipliers: FloatArray) -> FloatArray:
         """Return multipliers of `rows`, from multipliers of the rows that the user wrote."""
-        chosen: FloatArray = self.written.in_own_units(multipliers)[self.indices]
+        chosen: FloatArray = (multipliers * self.written.norms)[self.indices]
         return chosen
 
     def as_written(self, multipliers: FloatArray) -> FloatArray:
@@ -210,7 +210,7 @@ class TightMultipliers(Multipliers):
         """
         members, rows, gradient = self._restricted, self._restricted.written, point.gradient()
         right, budget = -rows.residuals(members.base), members.budget
-        in_own_units = rows.in_own_units(multipliers)
+        in_own_units = multipliers * rows.norms
         unit = float(np.linalg.norm(in_own_units))
         if not 0 < unit < np.inf:
             return multipliers
@@ -224,7 +224,7 @@ class TightMultipliers(Multipliers):
         with suppress(TimeLimitError):
             for _ in range(_MOST_ROUNDS):
                 check_time()
-                cuts = np.vstack([cuts, right / budget - rows.quadratic_forms(atoms).T])
+                cuts = np.vstack([cuts, right / budget - rows.forms_and_sizes(atoms)[0].T])
                 most = np.append(most, atoms.quadratic_forms(gradient) - start.least / budget)
                 shortest = _find_shortest(cuts, most / unit, rows.is_equality)
                 if shortest is None:

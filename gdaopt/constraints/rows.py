@@ -166,16 +166,15 @@ class LinearConstraints:
 
         λ are those of the rows as the user wrote them.
         """
-        scaled = np.abs(self.in_own_units(multipliers))
+        scaled = np.abs(multipliers * self.norms)
         sizes: FloatArray = (abs(self.matrices).T @ scaled).reshape(metric.shape)
         return sizes, float(np.vdot(sizes, np.abs(metric)) + scaled @ np.abs(self.bounds))
 
-    def quadratic_forms(self, atoms: Atoms) -> FloatArray:
-        """Return ``u_j'A_k u_j`` for each row and each atom, (m, n); 0 if it is round-off."""
-        return self.forms_and_sizes(atoms)[0]
-
     def forms_and_sizes(self, atoms: Atoms) -> tuple[FloatArray, FloatArray]:
-        """Return the quadratic forms, and the sums ``|u_j|'|A_k||u_j|`` of their terms' sizes."""
+        """Return ``u_j'A_k u_j`` and ``|u_j|'|A_k||u_j|`` for each row and each atom, (m, n).
+
+        The latter is the size of the terms of the form, which is 0 if it is round-off of them.
+        """
         positive = Atoms(atoms.support, np.abs(atoms.values))
         forms, sizes = _forms(self.matrices, atoms), _forms(abs(self.matrices), positive)
         forms[np.abs(forms) <= FORM_ROUND_OFF * sizes] = 0.0
@@ -187,10 +186,6 @@ class LinearConstraints:
         factor = np.where(rows == columns, 1.0, 2.0 * signs)  # an edge stands in the metric twice
         coefficients: FloatArray = self.matrices[:, rows * self.n_features + columns].toarray()
         return coefficients * factor
-
-    def in_own_units(self, multipliers: FloatArray) -> FloatArray:
-        """Return multipliers of `matrices`, from multipliers of the rows that the user wrote."""
-        return multipliers * self.norms
 
 
 def _forms(matrices: csr_array, atoms: Atoms) -> FloatArray:

@@ -197,7 +197,7 @@ def order_texts(texts: Iterable[str]) -> tuple[str, ...]:
 def _natural_order(text: str) -> tuple[list[tuple[int, str]], str]:
     """Return a sort key that compares numbers inside texts by their values."""
     parts = re.split(r"(\d+)", text)
-    # Of two numbers without leading zeros the longer one is larger, at any number of digits. Every
-    # second part is a number, so that numbers are compared with numbers.
+    # If two numbers have no leading zeros, the longer one is larger. Every second part is a number,
+    # so that numbers are compared with numbers.
     parts[1::2] = [part.lstrip("0") for part in parts[1::2]]
     return [(len(part) * (place % 2), part) for place, part in enumerate(parts)], text

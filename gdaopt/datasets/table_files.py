@@ -24,6 +24,7 @@ from gdaopt.datasets.numbers import DECIMALS, THOUSANDS, float_or_nan, is_missin
 from gdaopt.errors import InvalidInputError
 from gdaopt.support.extras import cli_extra
 from gdaopt.support.files import DamagedError, allowance, open_archive, unpack
+from gdaopt.support.options import option, read_names
 from gdaopt.support.text import reason, shortened
 from gdaopt.support.validation import check_instance, integer
 
@@ -48,12 +49,31 @@ _EXCEL_LINE = re.compile(r'"?sep=(.)"?\s*')  # with which a file tells Excel its
 class TableFormat:
     """How a file with a table is written, as far as somebody says it: see `read_table`."""
 
-    decimal: str | None = None
-    thousands: str | None = None
-    missing: tuple[str, ...] = ()
-    encoding: str | None = None
-    skip_rows: int | None = None
-    table: str | None = None
+    decimal: str | None = option(
+        None,
+        "decimal mark of the file, a point or a comma (default: what fits, for each column)",
+        metavar="MARK",
+    )
+    thousands: str | None = option(
+        None,
+        "what stands between groups of digits in the file, as in 1,234: a comma, a point, an "
+        "apostrophe or a space (default: what fits)",
+        metavar="MARK",
+    )
+    missing: tuple[str, ...] = option(
+        (),
+        "what stands for a missing value in the file beside nothing, ?, NA and their like: texts "
+        "or numbers such as -99, separated by commas",
+        read=read_names,
+        metavar="TEXTS",
+    )
+    encoding: str | None = option(
+        None, "of the text (default: utf-8, utf-16 if it says so, or else cp1252)"
+    )
+    skip_rows: int | None = option(
+        None, "lines above that of the names (default: those that leave columns unnamed)"
+    )
+    table: str | None = option(None, "sheet of a workbook, or file in an archive of several")
 
     def __post_init__(self) -> None:
         for name, marks, words in (

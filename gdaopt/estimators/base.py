@@ -18,7 +18,7 @@ from sklearn.base import (
     _fit_context,
 )
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.components import components_of
@@ -33,7 +33,6 @@ from gdaopt.estimators.inputs import (
 from gdaopt.linalg.samples import is_sparse
 from gdaopt.scaling import feature_scales
 from gdaopt.support.validation import FloatArray, finite_array, read_only
-from gdaopt.support.warning_filters import underflow_ignored
 
 
 class BaseMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -132,15 +131,14 @@ class BaseMetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         """
         if "missing_label" in self.get_params(deep=False):
             X = read_samples(self, X)
-            self.classes_, codes, labelled = read_labels(y, self.missing_label)
-            check_consistent_length(X, labelled)
+            self.classes_, codes, labelled = read_labels(X, y, self.missing_label)
             check_classes(self.classes_)
             codes_of_all = np.full(len(labelled), -1)
             codes_of_all[labelled] = codes
         else:
             X, y = read_samples(self, X, y)
             self.classes_, codes_of_all = read_classes(y)
-        with underflow_ignored():
+        with np.errstate(under="ignore"):
             self._set_metric(self._learn(X, codes_of_all), X)
         return self
 

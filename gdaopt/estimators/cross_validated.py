@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from sklearn import config_context
 from sklearn.base import MetaEstimatorMixin, _fit_context, clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils._param_validation import HasMethods
-from sklearn.utils.validation import check_is_fitted
 
 from gdaopt.errors import InvalidInputError, TimeLimitError
 from gdaopt.estimators.base import BaseMetricLearner
@@ -30,7 +29,6 @@ from gdaopt.estimators.inputs import (
     read_weighted_samples,
     warn_of_numbers,
 )
-from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.estimators.metric_learner import (
     HELPFUL_OBJECTIVES,
     MetricLearner,
@@ -38,23 +36,20 @@ from gdaopt.estimators.metric_learner import (
     Weights,
 )
 from gdaopt.estimators.racing import Race, chance, means, shares_of_own_class
-from gdaopt.estimators.solving import Start, warn_of_result
+from gdaopt.estimators.solving import HasGraph, Start, deadline_of, warn_of_result
 from gdaopt.methods.solve import find_end
 from gdaopt.methods.starts import Optimum
 from gdaopt.objectives import OBJECTIVES
 from gdaopt.problem import MetricProblem
 from gdaopt.solving import solve
-from gdaopt.support.deadline import Deadline, check_time, until
+from gdaopt.support.deadline import check_time, until
 from gdaopt.support.text import shortened
-from gdaopt.support.validation import FloatArray, finite_array, number
+from gdaopt.support.validation import FloatArray, finite_array
 from gdaopt.wide import has_many_features
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _FOLDS = 2
 _MOST_TRAINED = 400  # samples of a fold
-_OBJECTIVES = ("mcml", "nca", "none")
+SEARCHED = ("mcml", "nca", "none")  # the objectives that are compared by default
 _MULTIPLES = (1.0, 4.0)  # times the automatic trace bound
 _FOLD_TOLERANCE = 3e-2  # for fits that are only scored
 _ROUGH_TOLERANCE = 0.1  # where the objective is not convex: what quasi-Newton steps reach
@@ -73,7 +68,7 @@ _OF_OBJECTIVES: dict[str, Any] = {  # which no learning has no use for
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
+class MetricLearnerCV(FoldsMixin, HasGraph, MetaEstimatorMixin, BaseMetricLearner):
     """Learn a metric whose trace bound, and objective, are chosen by a race over folds.
 
     **The rule.** Each candidate is an objective with a trace bound. By default they are
@@ -222,11 +217,9 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
         folds = self._folds(samples, labels, passed, has_weight, stratified=True)
         if self.learner is not None:
             self.learner._validate_params()
-        limit = self.time_limit
-        seconds = None if limit is None else number("time_limit", limit, above=0)
-        deadline = Deadline.after(seconds)
+        deadline = deadline_of(self.time_limit)
         paths = self._paths(samples, codes, weights)
-        with until(Deadline.after(None if seconds is None else _FOR_FOLDS * seconds)):
+        with until(deadline_of(self.time_limit, _FOR_FOLDS)):
             start = self._race(paths, samples, labels, weights, folds)
         chosen = self.cv_results_["params"][self.best_index_]
         self.objective_ = chosen["objective"]
@@ -245,27 +238,6 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
         warn_of_result(self, self.result_, tolerance, self.objective_, HELPFUL_OBJECTIVES)
         return self
 
-    @property
-    def graph_(self) -> MetricGraph:
-        """The graph of ``learner_``: edges and self-loops by features' names."""
-        check_is_fitted(self)
-        return self.learner_.graph_
-
-    def plot_graph(self, ax: Axes | None = None) -> Axes:
-        """Draw the graph of ``learner_``, see `MetricLearner.plot_graph`.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; in a new figure by default.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        check_is_fitted(self)
-        return self.learner_.plot_graph(ax)
-
     def _copy(self, **options: Any) -> MetricLearner:
         """Return such a learner with options, which knows the features and the classes."""
         if options["objective"] == "none":
@@ -281,7 +253,7 @@ class MetricLearnerCV(FoldsMixin, MetaEstimatorMixin, BaseMetricLearner):
 
     def _list_objectives(self) -> list[ObjectiveName]:
         if self.objectives is None:
-            every = _OBJECTIVES if self.learner is None else (self.learner.objective, "none")
+            every = SEARCHED if self.learner is None else (self.learner.objective, "none")
             return list(dict.fromkeys(every))
         for objective in self.objectives:
             is_name = isinstance(objective, str) and objective in OBJECTIVES

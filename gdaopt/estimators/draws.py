@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import gen_batches
 
 from gdaopt.errors import TimeLimitError
 from gdaopt.estimators.inputs import Codes
@@ -25,8 +26,7 @@ def stratified_sample(codes: Codes, count: int, seed: int) -> Indices:
         members = np.flatnonzero(codes == code)
         share = max(round(count * len(members) / len(codes)), _FEWEST)
         chosen.append(rng.permutation(members)[:share])
-    indices: Indices = np.sort(np.concatenate(chosen))
-    return indices
+    return np.sort(np.concatenate(chosen))
 
 
 def random_pairs(codes: Codes, count: int, seed: int, *, differ: bool) -> Indices | None:
@@ -55,7 +55,7 @@ def nearest_of_other_classes(X: FloatArray, codes: Codes, n_neighbors: int) -> I
     for code in range(codes.max() + 1):
         members, others = np.flatnonzero(codes == code), np.flatnonzero(codes != code)
         search = NearestNeighbors(n_neighbors=min(n_neighbors, len(others))).fit(X[others])
-        for start in range(0, len(members), _QUERIES):
+        for part in gen_batches(len(members), _QUERIES):
             try:
                 check_time()
             except TimeLimitError as error:
@@ -63,8 +63,7 @@ def nearest_of_other_classes(X: FloatArray, codes: Codes, n_neighbors: int) -> I
                     f"{error} in the search for the neighbours of {len(codes)} samples, before "
                     "there was anything to learn; raise time_limit, or pass fewer samples"
                 ) from None
-            some = members[start : start + _QUERIES]
+            some = members[part]
             nearest = others[search.kneighbors(X[some], return_distance=False)]
             pairs.append(np.column_stack([np.repeat(some, nearest.shape[1]), nearest.ravel()]))
-    distinct: Indices = np.unique(np.sort(np.concatenate(pairs), axis=1), axis=0)
-    return distinct
+    return np.unique(np.sort(np.concatenate(pairs), axis=1), axis=0)

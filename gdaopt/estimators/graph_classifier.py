@@ -13,14 +13,14 @@ import scipy.sparse
 from scipy.spatial.distance import cdist
 from sklearn.base import _fit_context
 from sklearn.neighbors import NearestNeighbors, kneighbors_graph
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils import gen_batches
+from sklearn.utils.extmath import row_norms
 
 from gdaopt.errors import CutOffSamplesWarning
 from gdaopt.estimators.harmonic import FARTHEST, full_graph_shares, neighbor_graph_shares
 from gdaopt.estimators.inputs import Interval, one_hot, read_labels, read_samples
 from gdaopt.estimators.metric_classifiers import MetricClassifier
 from gdaopt.support.validation import FloatArray
-from gdaopt.support.warning_filters import underflow_ignored
 
 _BLOCK_ENTRIES = 2**20  # 8 MB: how many distances are in memory at a time
 
@@ -129,8 +129,7 @@ class GraphClassifier(MetricClassifier):
             If no path of edges joins some samples to a labelled one, see `cut_off_`.
         """
         X = read_samples(self, X)
-        self.classes_, codes, labelled = read_labels(y, self.missing_label)
-        check_consistent_length(X, labelled)
+        self.classes_, codes, labelled = read_labels(X, y, self.missing_label)
         self._coordinates = self._enter_space(X, labelled, self.classes_[codes])
         self._labelled = labelled
         self.label_distributions_ = np.zeros((len(X), len(self.classes_)))
@@ -232,18 +231,16 @@ class GraphClassifier(MetricClassifier):
 
     def _scores(self, X: Any) -> FloatArray:
         """Return what `predict_proba` returns; warnings name the caller of the caller."""
-        coordinates = self._mapped(X)
+        coordinates = self._map(X)
         scores = np.empty((len(coordinates), len(self.classes_)))
         cut_off = np.zeros(len(scores), dtype=bool)
-        step = max(1, _BLOCK_ENTRIES // len(self._coordinates))
-        for start in range(0, len(scores), step):
-            block = slice(start, start + step)
+        for block in gen_batches(len(scores), max(1, _BLOCK_ENTRIES // len(self._coordinates))):
             squared = cdist(coordinates[block], self._coordinates, "sqeuclidean")
             if self.n_neighbors is not None and self.n_neighbors < squared.shape[1] - 1:
                 farther = np.argpartition(squared, self.n_neighbors - 1)[:, self.n_neighbors :]
                 np.put_along_axis(squared, farther, np.inf, axis=1)
             nearest = squared.min(axis=1)
-            with underflow_ignored():
+            with np.errstate(under="ignore"):
                 weights = np.exp(nearest[:, None] - squared)
                 weights /= weights.sum(axis=1, keepdims=True)
                 scores[block] = weights @ self.label_distributions_
@@ -265,11 +262,9 @@ def _nearest_pairs(coordinates: FloatArray, n_neighbors: int) -> npt.NDArray[np.
 def _pair_distances(coordinates: FloatArray, pairs: npt.NDArray[np.intp]) -> FloatArray:
     """Return squared distances of pairs from differences: those of duplicates are exactly 0."""
     squared = np.empty(len(pairs))
-    step = max(1, _BLOCK_ENTRIES // coordinates.shape[1])
-    for start in range(0, len(pairs), step):
-        left, right = pairs[start : start + step].T
-        difference = coordinates[left] - coordinates[right]
-        squared[start : start + step] = np.einsum("nk,nk->n", difference, difference)
+    for part in gen_batches(len(pairs), max(1, _BLOCK_ENTRIES // coordinates.shape[1])):
+        left, right = pairs[part].T
+        squared[part] = row_norms(coordinates[left] - coordinates[right], squared=True)
     return squared
 
 

@@ -23,8 +23,8 @@ from gdaopt.estimators.metric_graph import MetricGraph
 from gdaopt.sets import EdgeMask
 from gdaopt.support.validation import FloatArray, number, positive_vector, symmetric_matrix
 
-_ROUND_OFF = 1e-20  # of the variance: a feature with less in a fold is constant there
-_LEAST_ALPHA = 1e-2  # of the largest, at the end of a path of a given number
+_ROUND_OFF = 1e-20  # share of the variance: a feature with less in a fold is constant there
+_LEAST_ALPHA = 1e-2  # share of the largest, at the end of a path of a given number
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -65,7 +65,7 @@ class _GraphicalModel(EmpiricalCovariance):
             )
         return weights
 
-    def _solved(
+    def _solve(
         self, covariance: FloatArray, alpha: float, initial: FloatArray | None = None
     ) -> Likelihood:
         size = len(covariance)
@@ -100,8 +100,7 @@ class _GraphicalModel(EmpiricalCovariance):
     def get_precision(self) -> FloatArray:
         """Return ``precision_``."""
         check_is_fitted(self)
-        precision: FloatArray = self.precision_
-        return precision
+        return self.precision_
 
     @property
     def graph_(self) -> MetricGraph:
@@ -211,7 +210,7 @@ class LaplacianGraphicalModel(_GraphicalModel):
         ConvergenceWarning
             If the certified gap is larger than ``tol`` allows.
         """
-        self._set(self._solved(self._read(X), number("alpha", self.alpha, at_least=0)))
+        self._set(self._solve(self._read(X), number("alpha", self.alpha, at_least=0)))
         return self
 
 
@@ -312,7 +311,7 @@ class LaplacianGraphicalModelCV(FoldsMixin, _GraphicalModel):
             )
             best = int(np.argmin(results["ebic"]))
         else:
-            self._solved(covariance, alphas[0])  # which is refused where no fold can be learned
+            self._solve(covariance, alphas[0])  # which is refused where no fold can be learned
             scores = []
             folds = self._folds(samples, y, passed, np.full(len(samples), True))
             for fold, (train, test) in enumerate(folds):
@@ -335,7 +334,7 @@ class LaplacianGraphicalModelCV(FoldsMixin, _GraphicalModel):
             best = int(np.argmax(results["mean_test_score"]))
         self.cv_results_ = results
         self.alpha_ = float(alphas[best])
-        self._set(self._solved(covariance, self.alpha_))
+        self._set(self._solve(covariance, self.alpha_))
         return self
 
     def _path(self, covariance: FloatArray) -> FloatArray:
@@ -351,5 +350,5 @@ class LaplacianGraphicalModelCV(FoldsMixin, _GraphicalModel):
         """Yield the metric for each alpha; each fit starts from the last one's."""
         metric: FloatArray | None = None
         for alpha in alphas.tolist():
-            metric = self._solved(covariance, alpha, metric).result.metric
+            metric = self._solve(covariance, alpha, metric).result.metric
             yield metric

@@ -32,8 +32,8 @@ FARTHEST = 300 * np.log(10)
 _ACCURATE = 1e-10  # a sample whose shares miss the sum 1 by more than this is solved for again
 _MOST_DECADES = 250  # over which degrees may spread before their square roots leave floating point
 _ROUND_OFF = 4e-16  # round-off of numbers up to 1
-_MOST_REFINEMENTS = 5  # of a sparse solution; two are usually enough
-_MOST_STEPS = 500  # of the iteration in each refinement; 50 are usually enough
+_MOST_REFINEMENTS = 5  # for a sparse solution; two are usually enough
+_MOST_STEPS = 500  # in each refinement; 50 are usually enough
 _SHIFT = 1e-14  # added to a diagonal, so that no pivot of the incomplete factors is 0
 _BLOCK = 64  # how many samples are eliminated before one matrix product updates the rest
 

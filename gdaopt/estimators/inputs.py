@@ -19,6 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     assert_all_finite,
     check_array,
+    check_consistent_length,
     column_or_1d,
     has_fit_parameter,
     validate_data,
@@ -149,7 +150,7 @@ def _refuse_text(name: str, X: Any, error: Exception) -> None:
     """Refuse columns with text that is no number."""
     texts: dict[Any, str] = {}
     with suppress(IndexError, ValueError):  # no table, such as rows of different lengths
-        columns = getattr(X, "columns", None)  # of a data frame
+        columns = getattr(X, "columns", None)  # if X is a data frame
         table = np.array(X, dtype=object)
         for index, column in enumerate(range(table.shape[1]) if columns is None else columns):
             for value in filter(_is_text, table[:, index]):
@@ -207,8 +208,11 @@ def check_classes(classes: npt.NDArray[Any]) -> None:
         )
 
 
-def read_labels(y: Any, missing_label: Any) -> tuple[npt.NDArray[Any], Codes, Mask]:
-    """Return the sorted classes in `y`, the codes of its labelled samples, and which these are."""
+def read_labels(X: Any, y: Any, missing_label: Any) -> tuple[npt.NDArray[Any], Codes, Mask]:
+    """Return the sorted classes in `y`, the codes of its labelled samples, and which these are.
+
+    There has to be a label, or the one for none, for each sample in `X`.
+    """
     refuse_masked("y", y)
     # By its labels, as NumPy would turn the -1 in ["a", -1, "b"] into text.
     labels = column_or_1d(y, dtype=object, warn=True)
@@ -226,6 +230,7 @@ def read_labels(y: Any, missing_label: Any) -> tuple[npt.NDArray[Any], Codes, Ma
             f"{np.count_nonzero(~labelled)} sample(s) with -1 have no label; if -1 is a class, "
             "pass missing_label=None, or another value that stands for no label"
         )
+    check_consistent_length(X, labelled)
     return classes, codes, labelled
 
 
@@ -292,8 +297,7 @@ def _of_one_type(labels: npt.NDArray[np.object_]) -> npt.NDArray[Any]:
 
 def one_hot(codes: Codes) -> FloatArray:
     """Return the 0/1 indicators of the classes, shape (N, n_classes)."""
-    shares: FloatArray = np.eye(codes.max() + 1)[codes]
-    return shares
+    return np.eye(codes.max() + 1)[codes]
 
 
 def class_signal(codes: Codes) -> FloatArray:
@@ -356,7 +360,7 @@ def read_tuples(
     except ValueError as error:
         raise InvalidInputError(f"{name} has rows of different lengths") from error
     if preprocessor is not None and dimensions == 2:
-        samples = _preprocessed(name, tuples, size, preprocessor)
+        samples = _read_by_indices(name, tuples, size, preprocessor)
     else:
         samples = _floats(name, tuples, ensure_2d=False, allow_nd=True)
     width = "n_features" if n_features is None else str(n_features)
@@ -377,7 +381,7 @@ def _holds_sparse(tuples: Any) -> bool:
     return is_sparse(tuples)
 
 
-def _preprocessed(name: str, tuples: Any, size: int, preprocessor: Any) -> FloatArray:
+def _read_by_indices(name: str, tuples: Any, size: int, preprocessor: Any) -> FloatArray:
     indices = np.asarray(tuples)
     if indices.ndim != 2 or indices.shape[1] != size or not len(indices):
         raise InvalidInputError(
@@ -410,8 +414,7 @@ def _preprocessed(name: str, tuples: Any, size: int, preprocessor: Any) -> Float
                 f"{len(samples) - 1}"
             )
         chosen = samples[distinct]
-    formed: FloatArray = chosen[places.reshape(indices.shape)]
-    return formed
+    return chosen[places.reshape(indices.shape)]
 
 
 def _floats(name: str, values: Any, **options: Any) -> FloatArray:

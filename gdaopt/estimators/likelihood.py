@@ -64,7 +64,7 @@ def most_likely_metric(
     is_cut = labels[positive[0]] != labels[positive[1]]
     cut = positive[0][is_cut], positive[1][is_cut]
     metric, inverse = np.diag(1 / variances), np.diag(variances)
-    # Of features that are blocks of their own the values are exact, but for the logarithm.
+    # A block of one feature has an exact value, but for the logarithm.
     bounds = [1 + math.log(variances[block[0]]) for block in blocks if len(block) == 1]
     values = bounds.copy()
     results: list[Result] = []
@@ -87,7 +87,7 @@ def most_likely_metric(
         inverse[index] = LogDet(covariance[index]).at(result.metric).inverse
         values.append(result.objective)
         bounds.append(-math.inf if result.lower_bound is None else result.lower_bound)
-    values += _joined(metric, inverse, blocks, cut, covariance)
+    values += _join(metric, inverse, blocks, cut, covariance)
     shares = [
         bridge((variances[i], variances[j]), covariance[i, j]).rest
         for i, j in zip(*cut, strict=True)
@@ -176,7 +176,7 @@ def _problem(
     return MetricProblem(LogDet(covariance), GraphMetrics(bound, 0.0, edges=mask))
 
 
-def _joined(
+def _join(
     metric: FloatArray,
     inverse: FloatArray,
     blocks: list[IndexArray],

@@ -41,7 +41,7 @@ class MetricClassifier(ClassifierMixin, BaseEstimator):
         self.metric_, self.metric_learner_ = self._space.metric, self._space.learner
         return self._space.coordinates(X)
 
-    def _mapped(self, X: Any) -> FloatArray:
+    def _map(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         return self._space.coordinates(read_samples(self, X, reset=False))
 
@@ -50,7 +50,7 @@ class MetricSpace:
     """Coordinates, around the mean, in which the Euclidean distance is that under a metric.
 
     They are made by the parameter `metric` of classifiers; of a learner a clone is fitted
-    (`fitted_clone`). A pipeline's M acts on what its steps before the learner return.
+    (`fit_clone`). A pipeline's M acts on what its steps before the learner return.
     """
 
     def __init__(
@@ -63,12 +63,12 @@ class MetricSpace:
     ) -> None:
         self.learner: Any = None
         self._before: Pipeline | None = None
-        self._names = names  # of the features, which learners may ask for; None if there are none
+        self._names = names  # the features', which learners may ask for; None if there are none
         if hasattr(metric, "fit"):
-            self.learner = fitted_clone(metric, self._named(X), labels, labelled)
+            self.learner = fit_clone(metric, self._name_features(X), labels, labelled)
             metric = _learned_matrix(last_step(self.learner))
             self._before = self.learner[:-1] if isinstance(self.learner, Pipeline) else None
-        X = self._transformed(X)
+        X = self._transform(X)
         checked = symmetric_matrix(
             "metric", np.eye(X.shape[1]) if metric is None else metric, X.shape[1]
         )
@@ -84,10 +84,10 @@ class MetricSpace:
 
     def coordinates(self, X: FloatArray) -> FloatArray:
         """Return ``(X - centre) L'``, shape (n_samples, K), for samples as `fit` was given them."""
-        coordinates: FloatArray = (self._transformed(X) - self._centre) @ self._components.T
+        coordinates: FloatArray = (self._transform(X) - self._centre) @ self._components.T
         return coordinates
 
-    def _named(self, X: FloatArray) -> Any:
+    def _name_features(self, X: FloatArray) -> Any:
         if self._names is None:
             return X
         with cli_extra("a pipeline that knows features by names"):
@@ -95,9 +95,9 @@ class MetricSpace:
 
         return pd.DataFrame(X, columns=self._names)
 
-    def _transformed(self, X: FloatArray) -> FloatArray:
+    def _transform(self, X: FloatArray) -> FloatArray:
         if self._before is not None:
-            X = check_array(self._before.transform(self._named(X)), dtype=np.float64)
+            X = check_array(self._before.transform(self._name_features(X)), dtype=np.float64)
         return X
 
 
@@ -126,7 +126,7 @@ def takes_unlabelled(estimator: Any) -> bool:
     return "missing_label" in last_step(estimator).get_params(deep=False)
 
 
-def fitted_clone(estimator: Any, X: Any, labels: npt.NDArray[Any], labelled: Mask) -> Any:
+def fit_clone(estimator: Any, X: Any, labels: npt.NDArray[Any], labelled: Mask) -> Any:
     """Fit a clone: with ``missing_label=None`` on all samples, if it takes those without labels."""
     copy = clone(estimator)
     if not takes_unlabelled(copy):
@@ -236,7 +236,7 @@ class MetricKNeighborsClassifier(MetricClassifier):
         -------
         ndarray of shape (n_samples,)
         """
-        coordinates = self._mapped(X)
+        coordinates = self._map(X)
         labels: npt.NDArray[Any] = self.neighbors_.predict(coordinates)
         return labels
 
@@ -253,7 +253,7 @@ class MetricKNeighborsClassifier(MetricClassifier):
         ndarray of shape (n_samples, n_classes)
             Shares, of which each row sums to 1.
         """
-        coordinates = self._mapped(X)
+        coordinates = self._map(X)
         shares: FloatArray = self.neighbors_.predict_proba(coordinates)
         return shares
 
@@ -277,6 +277,6 @@ class MetricKNeighborsClassifier(MetricClassifier):
             Indices of the neighbours among the samples given to `fit`.
         """
         check_is_fitted(self)
-        coordinates = None if X is None else self._mapped(X)
+        coordinates = None if X is None else self._map(X)
         distances, indices = self.neighbors_.kneighbors(coordinates, n_neighbors)
         return distances, indices

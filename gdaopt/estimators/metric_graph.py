@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import triu
 
-from gdaopt.linalg.laplacian import edge_threshold, edge_weights, self_loops
+from gdaopt.linalg.laplacian import edge_threshold, self_loops
 from gdaopt.linalg.samples import is_sparse
 from gdaopt.support.text import plain
 from gdaopt.support.validation import FloatArray, read_only
@@ -52,24 +52,15 @@ class MetricGraph:
         Smaller entries are edges that a method removes: it shrinks them geometrically.
         """
         threshold = edge_threshold(float(metric.trace()), metric.shape[0])
-        if is_sparse(metric):
-            loops = np.asarray(metric.sum(axis=1))
-            entries = triu(metric, 1).tocoo()
-            counts = np.abs(entries.data) > threshold
-            edges = np.column_stack(entries.coords)[counts].astype(np.intp)
-            edge_values = -entries.data[counts]
-        else:
-            loops = self_loops(metric)
-            weights = np.triu(edge_weights(metric), 1)
-            edges = np.argwhere(np.abs(weights) > threshold)
-            edge_values = weights[edges[:, 0], edges[:, 1]]
-        order = np.argsort(-np.abs(edge_values), kind="stable")
-        edges = edges[order]
-        edges.flags.writeable = False
+        loops = np.asarray(metric.sum(axis=1)) if is_sparse(metric) else self_loops(metric)
+        entries = triu(metric, 1).tocoo()
+        edges = np.column_stack(entries.coords).astype(np.intp)
+        counted = np.flatnonzero(np.abs(entries.data) > threshold)
+        order = counted[np.argsort(-np.abs(entries.data[counted]), kind="stable")]
         return cls(
-            tuple(str(name) for name in feature_names),
-            edges,
-            read_only(edge_values[order]),
+            tuple(map(str, feature_names)),
+            read_only(edges[order]),
+            read_only(-entries.data[order]),
             read_only(loops),
         )
 

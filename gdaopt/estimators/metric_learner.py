@@ -37,6 +37,7 @@ from gdaopt.estimators.solving import (
     SetOfBounds,
     SolvingLearner,
     Start,
+    deadline_of,
     warn_of_result,
 )
 from gdaopt.linalg.samples import divided
@@ -297,7 +298,7 @@ callable
     ) -> None:
         """Learn from samples that are read, from the metric of another result if it is given."""
         self.classes_, codes = read_classes(y)
-        with until(self._deadline()):
+        with until(deadline_of(self.time_limit)):
             objective, set_of, chosen = self._make_problem(X, codes, weights)
             self._solve(X, objective, set_of, start)
             self.full_objective_ = None
@@ -305,7 +306,7 @@ callable
                 with suppress(TimeLimitError):
                     scaled = divided(X, self.scale_)
                     every = self._make_objective(scaled, codes, weights, every_pair=True)
-                    with suppress(InvalidInputError):  # of many samples without memory for N×N
+                    with suppress(InvalidInputError):  # no memory for N×N numbers
                         self.full_objective_ = every.value(metric_of(self.result_))
         # Samples of weight 0 were left out, and count here.
         self.sample_indices_ = None if chosen is None else np.flatnonzero(has_weight)[chosen]

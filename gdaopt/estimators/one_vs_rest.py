@@ -10,24 +10,20 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, _fit_context
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.inputs import Mask, class_signal, read_labels, read_samples
 from gdaopt.estimators.metric_classifiers import (
     MetricKNeighborsClassifier,
     MetricSpace,
-    fitted_clone,
+    fit_clone,
     last_step,
     takes_unlabelled,
 )
 from gdaopt.estimators.metric_learner import GraphMetricLearner
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray
-
-
-def _gives_shares(classifier: Any) -> bool:
-    return classifier.classifier is None or hasattr(classifier.classifier, "predict_proba")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -126,8 +122,7 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
             For parameters, samples or labels that do not fit; it is a `ValueError`.
         """
         X = read_samples(self, X)
-        self.classes_, codes, labelled = read_labels(y, self.missing_label)
-        check_consistent_length(X, labelled)
+        self.classes_, codes, labelled = read_labels(X, y, self.missing_label)
         if len(self.classes_) < 2:
             raise InvalidInputError(
                 f"y has 1 class, {shortened(self.classes_[0].item())}; one against the rest needs "
@@ -141,7 +136,7 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         for signal in signals:
             space = MetricSpace(learner, X, labelled, signal, names)
             samples = space.coordinates(X)
-            estimator = fitted_clone(classifier, samples, signal, labelled)
+            estimator = fit_clone(classifier, samples, signal, labelled)
             self._spaces.append(space)
             self.estimators_.append(estimator)
             if not labelled.all():
@@ -172,7 +167,7 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         scores = self._scores(X)
         return scores[:, 1] if len(self.classes_) == 2 else scores
 
-    @available_if(_gives_shares)
+    @available_if(lambda self: self.classifier is None or hasattr(self.classifier, "predict_proba"))
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probabilities of the classes for new samples.
 
@@ -191,7 +186,7 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         ndarray of shape (n_samples, n_classes)
             Shares, of which each row sums to 1.
         """
-        shares = np.column_stack([each.predict_proba(Z)[:, 1] for each, Z in self._mapped(X)])
+        shares = np.column_stack([each.predict_proba(Z)[:, 1] for each, Z in self._map(X)])
         if len(self.classes_) == 2:
             return np.column_stack([1 - shares, shares])
         total = shares.sum(axis=1, keepdims=True)
@@ -216,9 +211,9 @@ class OneVsRestMetricClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimat
         return labels
 
     def _scores(self, X: Any) -> FloatArray:
-        return class_scores([_new_scores(*each) for each in self._mapped(X)], self.aggregation)
+        return class_scores([_new_scores(*each) for each in self._map(X)], self.aggregation)
 
-    def _mapped(self, X: Any) -> list[tuple[Any, FloatArray]]:
+    def _map(self, X: Any) -> list[tuple[Any, FloatArray]]:
         """Return the classifier of each problem, and new samples in its coordinates."""
         check_is_fitted(self)
         X = read_samples(self, X, reset=False)

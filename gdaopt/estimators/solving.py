@@ -57,13 +57,45 @@ _NO_EDGES = (
     "leave them out, or make a set with edges of its own"
 )
 _BALANCED = "balanced"  # metrics that are no convex set, of the method of this name
-_ROUND_OFF = 1e-14  # of the mean: a feature that varies by less is constant
-_ISOTROPIC = 1e-6  # of the mean of the diagonal: what differs by less is a multiple of the identity
+_ROUND_OFF = 1e-14  # share of the mean: a feature that varies by less is constant
+_ISOTROPIC = 1e-6  # share of the mean diagonal: what differs by less is a multiple of the identity
 _LARGEST = 1e150  # spread of a feature; the square of a larger one leaves float64
 
 
+class HasGraph:
+    """What learners with a ``result_`` of standardised features have in common."""
+
+    result_: Result
+
+    @property
+    def graph_(self) -> MetricGraph:
+        """The metric of the scaled features as a graph: edges and self-loops by features' names."""
+        check_is_fitted(self)
+        return MetricGraph.of_metric(metric_of(self.result_), feature_names(self))
+
+    def plot_graph(self, ax: Axes | None = None) -> Axes:
+        """Draw the graph of the scaled features, see ``graph_``, by `gdaopt.plotting.graph`.
+
+        Edges of negative weight are orange; graph metrics have none. Of many features those with
+        the strongest edges are drawn.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; in a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from gdaopt import plotting  # imported on demand: fitting draws nothing
+
+        check_is_fitted(self)
+        return plotting.graph(self.result_, feature_names(self), ax=ax)
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
-class SolvingLearner(BaseMetricLearner):
+class SolvingLearner(HasGraph, BaseMetricLearner):
     """Base of learners that minimise an objective of standardised features over a feasible set.
 
     `MetricLearner` explains these parameters and attributes. The `fit` of a subclass standardises
@@ -99,10 +131,6 @@ class SolvingLearner(BaseMetricLearner):
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "verbose": ["boolean"],
     }
-
-    def _deadline(self) -> Deadline | None:
-        limit = self.time_limit
-        return Deadline.after(None if limit is None else number("time_limit", limit, above=0))
 
     def _standardise(self, X: Any) -> Any:
         """Return samples divided by their spreads, 1 for constants; set ``scale_``."""
@@ -215,7 +243,7 @@ class SolvingLearner(BaseMetricLearner):
         self.trace_bound_ = feasible_set.trace_bound
         self.min_eigenvalue_ = feasible_set.min_eigenvalue
         problem = MetricProblem(objective, feasible_set)
-        self.result_: Result = solve(problem, self._make_method(problem, start))
+        self.result_ = solve(problem, self._make_method(problem, start))
         self.n_iter_ = self.result_.iterations
         metric, components = self._in_units(metric_of(self.result_))
         self._set_metric(metric, X, components)
@@ -237,31 +265,11 @@ class SolvingLearner(BaseMetricLearner):
             metric = metric / np.outer(self.scale_, self.scale_)
         return metric, components_of(metric)
 
-    @property
-    def graph_(self) -> MetricGraph:
-        """The metric of the scaled features as a graph: edges and self-loops by features' names."""
-        check_is_fitted(self)
-        return MetricGraph.of_metric(metric_of(self.result_), feature_names(self))
 
-    def plot_graph(self, ax: Axes | None = None) -> Axes:
-        """Draw the graph of the scaled features, see ``graph_``, by `gdaopt.plotting.graph`.
-
-        Edges of negative weight are orange; graph metrics have none. Of many features those with
-        the strongest edges are drawn.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; in a new figure by default.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        from gdaopt import plotting  # imported on demand: fitting draws nothing
-
-        check_is_fitted(self)
-        return plotting.graph(self.result_, feature_names(self), ax=ax)
+def deadline_of(time_limit: float | None, share: float = 1.0) -> Deadline | None:
+    """Return when a share of a learner's time limit is over, if it has one."""
+    seconds = None if time_limit is None else number("time_limit", time_limit, above=0)
+    return Deadline.after(None if seconds is None else share * seconds)
 
 
 def warn_of_result(

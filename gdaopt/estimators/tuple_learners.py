@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.estimators.inputs import Mask, called, read_tuples, read_weights
-from gdaopt.estimators.solving import SolvingLearner, warn_of_result
+from gdaopt.estimators.solving import SolvingLearner, deadline_of, warn_of_result
 from gdaopt.objectives import LogisticPairs, LogisticTriplets, Objective, PairHinge, TripletHinge
 from gdaopt.objectives.base import check_interface
 from gdaopt.support.deadline import until
@@ -37,7 +37,7 @@ class _TupleLearner(ClassifierMixin, SolvingLearner):
         "preprocessor": [None, "array-like", callable],
     }
 
-    _size: ClassVar[int]  # of a tuple
+    _size: ClassVar[int]  # how many samples a tuple has
     _objectives: ClassVar[dict[str, Callable[..., Objective]]]  # the default first
 
     objective: str | Callable[..., Objective] | None = field(default=None, kw_only=False)
@@ -49,7 +49,7 @@ class _TupleLearner(ClassifierMixin, SolvingLearner):
         self.n_features_in_ = tuples.shape[2]
         X = tuples.reshape(-1, self.n_features_in_)
         places = np.arange(len(X)).reshape(-1, self._size)
-        with until(self._deadline()):
+        with until(deadline_of(self.time_limit)):
             scaled = self._standardise(X)
             make = self._given_objective
             if isinstance(make, str):

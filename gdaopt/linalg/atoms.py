@@ -27,8 +27,8 @@ from gdaopt.support.validation import FloatArray, as_symmetric, positive_vector,
 
 _SPARSE = 2  # up to so many entries an atom, gathering them is faster than products of matrices
 _ROUNDINGS = 16 * 2.0**-53  # round-off of a price, relative to its terms
-_BLOCK_ENTRIES = 2**15  # entries that are priced at a time: the allocator keeps such arrays
-_FEW_FEATURES = 100  # whose pairs are priced faster one by one than as blocks of a matrix
+_RUN_ENTRIES = 2**15  # entries that are priced at a time: the allocator keeps such arrays
+_FEW_FEATURES = 100  # whose pairs are priced faster one by one than as rows of a matrix
 _LISTED = 2**14  # pairs that are priced at a time
 _LEAST_SCALE = 1e-8  # a share of the largest: replaces 0; any small positive number will do
 
@@ -209,7 +209,7 @@ def best_pairs(
     size = len(gradient)
     n_pairs = size * (size - 1) // 2
     if size > _FEW_FEATURES and (edges is None or len(edges[0]) == n_pairs):
-        rows, columns, prices, unit = _price_by_blocks(gradient, count)
+        rows, columns, prices, unit = _price_by_runs(gradient, count)
     else:
         rows, columns = edges = all_edges(size) if edges is None else edges
         diagonal, entries = gradient.diagonal(), gradient[edges]
@@ -223,20 +223,20 @@ def best_pairs(
     return rows[best], columns[best], prices[best] * unit
 
 
-def _price_by_blocks(
+def _price_by_runs(
     gradient: FloatArray, count: int
 ) -> tuple[IndexArray, IndexArray, FloatArray, float]:
     """Return pairs with the best of all among them, their prices, and the unit of these.
 
-    They are priced block by block of the upper triangle.
+    They are priced run by run of rows of the upper triangle.
     """
     size = len(gradient)
     # In units of the largest entry the squares can neither under- nor overflow.
     unit = largest_entry(gradient) or 1.0
     diagonal = np.diagonal(gradient) / (2 * unit)
-    best_of_blocks: list[tuple[IndexArray, IndexArray, FloatArray]] = []
+    best_of_runs: list[tuple[IndexArray, IndexArray, FloatArray]] = []
     cutoff = np.inf
-    step = max(1, _BLOCK_ENTRIES // size)
+    step = max(1, _RUN_ENTRIES // size)
     for start in range(0, size, step):
         stop = min(start + step, size)
         entries = gradient[start:stop, start:]
@@ -251,12 +251,12 @@ def _price_by_blocks(
         above = columns > rows  # the triangle above the diagonal
         rows, columns, candidates = rows[above], columns[above], candidates[above]
         best = _least(prices.ravel()[candidates], count)
-        best_of_blocks.append(
+        best_of_runs.append(
             (rows[best] + start, columns[best] + start, prices.ravel()[candidates[best]])
         )
         if len(best) == count:
-            cutoff = min(cutoff, float(best_of_blocks[-1][2].max()))
-    rows, columns, prices = (np.concatenate(parts) for parts in zip(*best_of_blocks, strict=True))
+            cutoff = min(cutoff, float(best_of_runs[-1][2].max()))
+    rows, columns, prices = (np.concatenate(parts) for parts in zip(*best_of_runs, strict=True))
     return rows, columns, prices, unit
 
 

@@ -17,13 +17,13 @@ _MOST_ITERATIONS = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """The nearest point of a set of matrices, and the cost of finding it.
+    """The nearest matrix of a set, and the cost of finding it.
 
-    `apart` is the distance of the last iterates in the cone and in the polyhedron. From the last
-    `correction` of the cone the projection of a point nearby can start.
+    `apart` is the distance of the last iterates in the cone and in the polyhedron. The last
+    `correction` of the cone is a good guess for the projection of a matrix nearby.
     """
 
-    point: FloatArray
+    nearest: FloatArray
     eigen_decompositions: int = 0
     apart: float = 0.0
     correction: FloatArray | None = None

@@ -192,8 +192,10 @@ def _solve_triangle(
 def solve_regular(matrix: FloatArray, right: FloatArray) -> FloatArray | None:
     """Return ``A⁻¹b`` for a positive semidefinite A, a little of the unit matrix added; A is lost.
 
-    None is returned if A is not positive semidefinite by more than round-off.
+    None is returned if A is not positive semidefinite by more than round-off. Whoever solves one
+    system after the other need not check the time.
     """
+    check_time()
     diagonal = matrix.ravel()[:: len(right) + 1]  # a view
     exact = diagonal.copy()
     for share in _REGULARISATION:

@@ -142,13 +142,13 @@ def _warm_eigenpairs(
     size = len(matrix)
     unit = largest_entry(matrix) or 1.0
     scaled = matrix / unit
-    start = np.empty((size, count))
+    guesses = np.empty((size, count))
     n_guesses = min(len(guess), count)
-    start[:, :n_guesses] = guess[:n_guesses].T
-    start[:, n_guesses:] = np.random.default_rng(0).standard_normal((size, count - n_guesses))
+    guesses[:, :n_guesses] = guess[:n_guesses].T
+    guesses[:, n_guesses:] = np.random.default_rng(0).standard_normal((size, count - n_guesses))
 
     # An inexact vector is an atom as well; the factor below proves the bound on the value.
-    pairs = eigenpairs_by_lobpcg(scaled, start, _LOBPCG_TOLERANCE, _LOBPCG_ITERATIONS)
+    pairs = eigenpairs_by_lobpcg(scaled, guesses, _LOBPCG_TOLERANCE, _LOBPCG_ITERATIONS)
     if pairs is None:
         return None
     order = np.argsort(pairs[0])
@@ -163,7 +163,7 @@ def _warm_eigenpairs(
 
 def eigenpairs_by_lobpcg(
     matrix: FloatArray,
-    start: FloatArray,
+    guesses: FloatArray,
     tolerance: float,
     iterations: int,
     preconditioner: Callable[[FloatArray], FloatArray] | None = None,
@@ -171,16 +171,16 @@ def eigenpairs_by_lobpcg(
     """Return eigenvalues, eigenvectors and iterations, to be checked; None if it breaks down."""
     from scipy.sparse.linalg import lobpcg  # on demand: only large matrices need it
 
-    def product(block: FloatArray) -> FloatArray:
+    def product(vectors: FloatArray) -> FloatArray:
         check_time()  # once in each iteration
         _check_time_for(len(matrix), 0.0)
-        return matrix @ block
+        return matrix @ vectors
 
     try:
         with ignoring(module=r"gdaopt\.linalg\."):  # its warnings of inexact vectors
             values, vectors, history = lobpcg(
                 product,
-                start,
+                guesses,
                 M=preconditioner,
                 tol=tolerance,
                 maxiter=iterations,

@@ -1,15 +1,12 @@
 """Discs for linear matrix inequalities whose signs are balanced, in any CVXPY problem.
 
-Importing this package loads CVXPY, and lets it know ``problem.solve(method="discs")``.
+Importing this package loads CVXPY.
 """
 
 from gdaopt.lmi.cones import left_ends, sdd
 from gdaopt.lmi.proof import Proof, certify
 from gdaopt.lmi.signs import Inequality, Structure, structure
 from gdaopt.lmi.solve import solve_by_discs
-from gdaopt.support.cvxpy_loading import cvxpy_is_used
-
-cvxpy_is_used()
 
 __all__ = [
     "Inequality",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import cvxpy as cp
 import numpy as np
@@ -42,12 +42,12 @@ class Proof:
         counted.
     """
 
-    structure: Structure
+    structure: Structure = field(repr=False)
     lower: float
     upper: float
-    point: FloatArray
-    vector: FloatArray
-    row_duals: FloatArray
+    point: FloatArray = field(repr=False)
+    vector: FloatArray = field(repr=False)
+    row_duals: FloatArray = field(repr=False)
     n_programs: int
 
     @property

@@ -94,7 +94,7 @@ class Inequality:
         signs = np.where(self.signs == 0, np.where(entries > 0, 1.0, -1.0), self.signs)
         return find_switching(self.matrix.n_nodes, self.matrix.edges, signs)[0]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         size, n_edges = self.matrix.n_nodes, len(self.signs)
         verdict = "exact" if self.is_exact else "not exact"
         name = shortened(str(self.matrix.source))[1:-1]
@@ -121,7 +121,7 @@ class Structure:
         """Whether cones of edges describe all inequalities exactly."""
         return all(each.is_exact for each in self.inequalities)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return "\n".join(str(each) for each in self.inequalities)
 
 

@@ -13,7 +13,7 @@ import cvxpy as cp
 import numpy as np
 
 from gdaopt.backends.cvxpy import solve_program
-from gdaopt.backends.registry import find_solver
+from gdaopt.backends.registry import check_solver_options, find_solver
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
 from gdaopt.lmi.alignment import SEQUENCES
 from gdaopt.lmi.completion import complete, minor_cones, multiplier_of
@@ -79,7 +79,8 @@ def solve_by_discs(
     ------
     InvalidInputError
         When there is no matrix inequality, one is complex or not affine; when one is not exact with
-        `strict` or linear programs; when linear programs meet other constraints than linear ones.
+        `strict` or linear programs; when linear programs meet other constraints than linear ones;
+        when the solver does not know an option.
     SolverFailedError
         When a solver fails.
 
@@ -103,6 +104,7 @@ def solve_by_discs(
     if strict and not report.is_exact:
         raise InvalidInputError(str(report))
     name = find_solver(solver or ("CLARABEL" if by == "cones" else "highspy"))
+    check_solver_options(name, options)
     start = time.perf_counter()
     try:
         if by == "cones":

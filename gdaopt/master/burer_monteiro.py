@@ -32,7 +32,7 @@ _NO_WEIGHT = 1e-14  # share of τ: eigenvalues below belong to no atom
 _RANK = 1e-9  # share of the largest eigenvalue: atoms of less weight are left to the master problem
 
 
-def refined(
+def refine_atoms(
     objective: Objective, base: FloatArray, active_set: ActiveSet, total_weight: float
 ) -> tuple[ActiveSet, int]:
     """Return an active set of other atoms where the objective is lower, and the Newton steps."""

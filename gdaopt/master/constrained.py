@@ -19,7 +19,7 @@ from gdaopt.constraints.rows import FORM_ROUND_OFF
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.quadratic_program import LEAST_ROOM, QuadraticProgram
 from gdaopt.master.master_point import MasterPoint
-from gdaopt.master.weights import Iterate, descended, find_best
+from gdaopt.master.weights import Iterate, descend, find_best
 from gdaopt.support.validation import FloatArray
 
 _NEWTON_STEPS = 100
@@ -69,7 +69,7 @@ def find_best_weights_with_rows(
     best, n_steps = find_best(first, _newton(start, rows), reduction, enough, _PATIENCE)
     assert best.multipliers is not None
     total = float(start.x.sum())
-    weights = _with_rows_kept(best.at.weights, total, rows)
+    weights = _mend_rows(best.at.weights, total, rows)
     slack = max(total - float(weights.sum()), 0.0)
     return best.at.function.at(np.append(weights, slack)), best.multipliers, n_steps
 
@@ -78,7 +78,7 @@ def _newton(point: MasterPoint, rows: Rows) -> Iterator[Iterate]:
     """Yield the iterates of Newton's method, from the first step on."""
     for _ in range(_NEWTON_STEPS):
         target, multipliers = _quadratic_minimum(point, rows)
-        point = descended(point, target)
+        point = descend(point, target)
         yield Iterate(point, _duality_gap(point, rows, multipliers), multipliers)
 
 
@@ -89,7 +89,7 @@ def _duality_gap(point: MasterPoint, rows: Rows, multipliers: FloatArray) -> flo
     return lagrangian + float(multipliers @ (rows.right - rows.forms @ point.weights))
 
 
-def _with_rows_kept(weights: FloatArray, total_weight: float, rows: Rows) -> FloatArray:
+def _mend_rows(weights: FloatArray, total_weight: float, rows: Rows) -> FloatArray:
     """Return weights that keep rows and trace bound to the last digits."""
     left = np.vstack([rows.forms, np.ones(len(weights))])
     right = np.append(rows.right, total_weight)

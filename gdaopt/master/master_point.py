@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,13 +25,13 @@ class MasterFunction:
 
     def __init__(
         self,
-        base: Point,
+        base_point: Point,
         atoms: Atoms,
         log: bool = False,
         convex: bool = True,
         estimates_curvature: bool = False,
     ) -> None:
-        self.base, self.log, self.convex = base, log, convex
+        self.base_point, self.log, self.convex = base_point, log, convex
         self.updated = UpdatedHessian() if estimates_curvature else None
         # The samples' coordinates along the atoms are the same at all weights.
         self.atoms = ProjectedAtoms.of(atoms)
@@ -41,7 +40,7 @@ class MasterFunction:
         """Evaluate F at weights and their slack, and the objective unless its point is given."""
         weights, total = x[:-1], float(x.sum())
         if point is None:
-            point = self.base.line(AtomsDirection(weights, self.atoms)).at(1.0)
+            point = self.base_point.line(AtomsDirection(weights, self.atoms)).at(1.0)
         derivatives = point.logarithm() if self.log else point
         gradient, slope = derivatives.slopes(self.atoms), np.zeros(len(x))
         slope[:-1] = gradient
@@ -99,18 +98,18 @@ class MasterPoint:
 
         They do not depend on the slack.
         """
+        function, weights, gradient = self.function, self.weights, self.gradient
+        updated = function.updated
+        of_weights = None if updated is None else updated.after_step(weights, gradient)
+        if of_weights is None:
+            of_weights = self.derivatives.curvature(function.atoms)
+            if not function.convex:
+                of_weights = _with_magnitudes(of_weights)
+        if updated is not None:
+            updated.last = weights, gradient, of_weights
         hessian = np.zeros((len(self.x), len(self.x)))
-        updated = self.function.updated
-        hessian[:-1, :-1] = (
-            self._curvature()
-            if updated is None
-            else updated.at(self.weights, self.gradient, self._curvature)
-        )
+        hessian[:-1, :-1] = of_weights
         return hessian
-
-    def _curvature(self) -> FloatArray:
-        curvature = self.derivatives.curvature(self.function.atoms)
-        return curvature if self.function.convex else _with_magnitudes(curvature)
 
 
 def _with_magnitudes(matrix: FloatArray) -> FloatArray:
@@ -126,38 +125,26 @@ def _with_magnitudes(matrix: FloatArray) -> FloatArray:
 
 
 class UpdatedHessian:
-    """The second derivatives of a subsample, updated (BFGS) by the gradients at short steps."""
+    """The second derivatives of a subsample, updated (BFGS) by the gradients at short steps.
 
-    def __init__(self) -> None:
-        self._last: tuple[FloatArray, FloatArray, FloatArray] | None = None
+    The last weights, the gradient there and the matrix are `last`.
+    """
 
-    def at(
-        self, weights: FloatArray, gradient: FloatArray, curvature: Callable[[], FloatArray]
-    ) -> FloatArray:
-        """Return the matrix at weights with a gradient."""
-        hessian = None if self._last is None else _update(*self._last, weights, gradient)
-        if hessian is None:
-            hessian = curvature()
-        self._last = weights, gradient, hessian
-        return hessian
+    last: tuple[FloatArray, FloatArray, FloatArray] | None = None
 
-
-def _update(
-    start: FloatArray,
-    slope: FloatArray,
-    hessian: FloatArray,
-    weights: FloatArray,
-    gradient: FloatArray,
-) -> FloatArray | None:
-    """Return the Hessian after a step; None if the step was long."""
-    step, bend = weights - start, gradient - slope
-    if float(np.abs(step).sum()) > _NEARBY * float(start.sum()):
-        return None
-    curved = hessian @ step
-    measured, expected = float(bend @ step), float(curved @ step)
-    if not (measured > 0 and expected > 0):
-        return hessian
-    updated: FloatArray = (
-        hessian + np.outer(bend, bend) / measured - np.outer(curved, curved) / expected
-    )
-    return updated
+    def after_step(self, weights: FloatArray, gradient: FloatArray) -> FloatArray | None:
+        """Return the matrix at other weights; None if the step was long, or there is no last."""
+        if self.last is None:
+            return None
+        start, slope, hessian = self.last
+        step, bend = weights - start, gradient - slope
+        if float(np.abs(step).sum()) > _NEARBY * float(start.sum()):
+            return None
+        curved = hessian @ step
+        measured, expected = float(bend @ step), float(curved @ step)
+        if not (measured > 0 and expected > 0):
+            return hessian
+        updated: FloatArray = (
+            hessian + np.outer(bend, bend) / measured - np.outer(curved, curved) / expected
+        )
+        return updated

@@ -23,7 +23,6 @@ from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.master.active_set import ActiveSet
 from gdaopt.objectives.base import Objective
-from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
 _SPREAD = 0.1  # share of the weights that all atoms have at the start: one of weight 0 has no slope
@@ -64,7 +63,6 @@ def quasi_newton(
     start, shape = values.ravel(), values.shape
 
     def value_and_slope(x: FloatArray) -> tuple[float, FloatArray]:
-        check_time()
         scaled, size = Atoms(atoms.support, x.reshape(shape)), float(x @ x)
         if not size > 0:  # a step has ended at all bounds at once
             return math.inf, np.zeros_like(x)

@@ -19,7 +19,6 @@ from gdaopt.errors import TimeLimitError
 from gdaopt.linalg.projection import project_on_simplex
 from gdaopt.linalg.quadratic_program import solve_regular
 from gdaopt.master.master_point import MasterPoint
-from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
 _NEWTON_STEPS = 200
@@ -95,7 +94,7 @@ def _newton(point: MasterPoint) -> Iterator[Iterate]:
             target = minimize_on_simplex(point.slope, point.hessian(), point.x)
         if (target == point.x).all() or not np.isfinite(target).all():
             return
-        point = descended(point, target)
+        point = descend(point, target)
 
 
 def _spectral_gradient(point: MasterPoint) -> Iterator[Iterate]:
@@ -106,14 +105,14 @@ def _spectral_gradient(point: MasterPoint) -> Iterator[Iterate]:
         target = project_on_simplex(point.x - rate * point.slope, float(point.x.sum()))
         if (target == point.x).all():
             return
-        following = descended(point, target)
+        following = descend(point, target)
         step = following.x - point.x
         bend = float(step @ (following.slope - point.slope))
         rate = float(step @ step) / bend if bend > 0 else 2 * rate
         point = following
 
 
-def descended(start: MasterPoint, target: FloatArray) -> MasterPoint:
+def descend(start: MasterPoint, target: FloatArray) -> MasterPoint:
     """Return the point on the way to a target at which the slope of F has become flat.
 
     The search goes by slopes, because differences of values would end in round-off: by the Illinois
@@ -184,7 +183,7 @@ def minimize_on_simplex(gradient: FloatArray, hessian: FloatArray, start: FloatA
         for joins in (steepest, steepest[:1]) if len(steepest) > 1 else (steepest,):
             free = x > 0
             free[joins] = True
-            moved = _minimized_on_face(slope, hessian, x, free)
+            moved = _minimize_on_face(slope, hessian, x, free)
             gain = -_change(slope, hessian, moved - x)
             if gain > 0:
                 break
@@ -200,13 +199,12 @@ def _change(slope: FloatArray, hessian: FloatArray, step: FloatArray) -> float:
     return float(slope @ step) + float(step @ (hessian @ step)) / 2
 
 
-def _minimized_on_face(
+def _minimize_on_face(
     slope: FloatArray, hessian: FloatArray, x: FloatArray, free: npt.NDArray[np.bool_]
 ) -> FloatArray:
     """Return the minimiser over a face of the simplex; free variables below 0 are fixed at 0."""
     total = x.sum()
     while True:
-        check_time()
         step = _free_step(slope, hessian, free, x)
         target = x + step
         if not target.min() < 0:  # NaN, too, ends here

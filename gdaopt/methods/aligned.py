@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from gdaopt.backends.protocol import ANALYTIC
-from gdaopt.errors import InvalidInputError, SolverFailedError
+from gdaopt.errors import InvalidInputError
 from gdaopt.linalg import laplacian
 from gdaopt.linalg.gershgorin import align
-from gdaopt.methods.base import ProgramMethod, States
+from gdaopt.methods.base import ProgramMethod
 from gdaopt.methods.context import Context
 from gdaopt.methods.steps import Step, find_step
 from gdaopt.objectives import Point
@@ -29,7 +28,6 @@ from gdaopt.state import State
 from gdaopt.support.validation import FloatArray, number, store_checked
 
 _FLOOR_SLACK = 1e-9  # share of the edge floor: an edge that is lighter by less still counts
-_ROUND_OFF = 1e-11  # share of C: by so much the current metric may break its left-ends
 
 
 def tree_floors(metric: FloatArray, edge_floor: float) -> FloatArray:
@@ -74,10 +72,6 @@ class AlignedMethod(ProgramMethod):
         store_checked(self, number, "edge_floor", at_least=0)
         find_step(self.step)
 
-    @abstractmethod
-    def rounds(self, run: AlignedRun) -> States:
-        """Yield the states after the start; return how the run ended."""
-
     def check(self, problem: MetricProblem) -> None:
         super().check(problem)
         feasible_set, rows = problem.feasible_set, problem.rows
@@ -107,11 +101,6 @@ class AlignedMethod(ProgramMethod):
                 f"edge_floor is for GraphMetrics, and the set is {feasible_set!r}; leave it out"
             )
         feasible_set.check_connected(problem.n_features, self.edge_floor, "edge_floor")
-
-    def states(self, problem: MetricProblem, context: Context) -> States:
-        run = AlignedRun(self, problem, context)
-        yield run.state
-        return (yield from self.rounds(run))
 
     def count_components(self, metric: FloatArray) -> int:
         """Return the number of components by edges of weight ≥ ε."""
@@ -177,16 +166,3 @@ class AlignedRun:
             scaling=alignment.scaling,
             eig_iterations=state.eig_iterations + alignment.iterations,
         )
-
-    def slack(self) -> FloatArray:
-        """Return the left-ends minus ρ, with negative round-off as 0.
-
-        So the current metric stays inside its polytopes to the last bit, also if it is tight.
-        """
-        slack = self.alignment.left_ends - self.feasible_set.min_eigenvalue
-        if slack.min() < -_ROUND_OFF * self.feasible_set.trace_bound:
-            raise SolverFailedError(
-                f"the eigenvector ({self.alignment.scaling}) leaves a left-end "
-                f"{-slack.min():.3g} below the smallest eigenvalue allowed"
-            )
-        return np.maximum(slack, 0.0)

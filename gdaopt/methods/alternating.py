@@ -22,6 +22,7 @@ from gdaopt.linalg.entries import IndexArray, neighbors
 from gdaopt.methods.aligned import AlignedMethod, AlignedRun, tree_floors
 from gdaopt.methods.base import Demand, States
 from gdaopt.methods.blocks import Block, take_steps
+from gdaopt.methods.context import Context
 from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import Knapsack
@@ -32,6 +33,7 @@ from gdaopt.state import State
 from gdaopt.support.validation import FloatArray, check_name, flag, integer, store_checked
 
 _CONNECTIVITY = ("tree", "zeta")
+_ROUND_OFF = 1e-11  # share of C: by so much the current metric may break its left-ends
 _TIED = ", and linear constraints may tie blocks together (they do not stop method 'certified')"
 
 
@@ -130,8 +132,9 @@ class Alternating(AlignedMethod):
                 "leave it out"
             )
 
-    def rounds(self, run: AlignedRun) -> States:
-        size = run.problem.n_features
+    def states(self, problem: MetricProblem, context: Context) -> States:
+        run, size = AlignedRun(self, problem, context), problem.n_features
+        yield run.state
         if self.greedy_colors:
             yield from self._choose_colors(run)
         blocks = [Block.diagonal(size)]
@@ -139,7 +142,7 @@ class Alternating(AlignedMethod):
             index, signs = run.family.edge_variables((np.full(len(others), column), others))
             if len(others):
                 blocks.append(Block.column(column, others[index], signs, size))
-        stall = StallRule(run.problem, run.state.point, self.tolerance)
+        stall = StallRule(problem, run.state.point, self.tolerance)
         round_, ending = 0, None
         while ending is None:
             round_ += 1
@@ -156,7 +159,7 @@ class Alternating(AlignedMethod):
             largest_gap = self._find_largest_gap(run, blocks)
         if not largest_gap <= self.allowed_gap(run.state.objective):
             return ending
-        tied = "" if run.problem.rows is None else _TIED
+        tied = "" if problem.rows is None else _TIED
         why = "the gap of each is within the tolerances"
         return "block_minimum", f"no block improves on its own{tied}: {why}"
 
@@ -226,7 +229,14 @@ class Alternating(AlignedMethod):
         """Return what the block may be under the current scaling."""
         metric, column, others = run.state.metric, block.index, block.rows
         with run.context.timed("build"):
-            slack = run.slack()
+            rise = run.alignment.left_ends - run.feasible_set.min_eigenvalue
+            if rise.min() < -_ROUND_OFF * run.feasible_set.trace_bound:
+                raise SolverFailedError(
+                    f"the eigenvector ({run.alignment.scaling}) leaves a left-end "
+                    f"{-rise.min():.3g} below the smallest eigenvalue allowed"
+                )
+            # So the current metric stays inside its polytopes to the last bit, also if it is tight.
+            slack = np.maximum(rise, 0.0)
             if column is None:
                 polytope = Knapsack.diagonal(metric, slack, run.feasible_set.trace_bound)
             else:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
 from gdaopt.backends.protocol import ANALYTIC
@@ -16,7 +15,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.methods.context import Change, Context, Ending
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
-from gdaopt.programs.base import ProgramOptions, store
+from gdaopt.programs.base import ProgramOptions
 from gdaopt.sets import FeasibleSet
 from gdaopt.state import State
 from gdaopt.support.resources import free_memory
@@ -88,11 +87,14 @@ class Method(ABC):
         it yields keeps the linear constraints.
     sets : tuple of classes
         The only kinds of feasible sets that it takes; none if it takes all.
+    solver : str
+        Who solves its programs; ``"analytic"`` if it has none to solve.
     """
 
     name: ClassVar[str]
     takes: ClassVar[tuple[Demand, ...]] = ("not convex",)
     sets: ClassVar[tuple[type[FeasibleSet], ...]] = ()
+    solver = ANALYTIC  # an option of the methods that have programs to solve
 
     tolerance: float = 1e-6
     absolute_tolerance: float = 0.0
@@ -118,18 +120,8 @@ class Method(ABC):
         check_name("on_interrupt", self.on_interrupt, ("raise", "return"))
         store_checked(self, integer, "trace_every", at_least=0)
         store_checked(self, flag, "verbose", "keep_iterates")
-        _check_columns(self.trace_columns)
-
-    @property
-    def solver_name(self) -> str:
-        """Who solves the programs of the method; ``"analytic"`` if it has none to solve."""
-        solver: str = getattr(self, "solver", ANALYTIC)
-        return solver
-
-    @cached_property
-    def program_options(self) -> ProgramOptions | None:
-        """Who solves the programs of the method, and how; None if it has none to solve."""
-        return None
+        if self.trace_columns is not None:
+            _check_columns(self.trace_columns)
 
     def changed(self, change: Change) -> Self:
         """Return the method with the options that a callback wants; refuse those it lacks."""
@@ -183,10 +175,8 @@ class Method(ABC):
         driver ends a run that has converged or reached a limit, and fills in `State.timings`.
         """
 
-    def initial_metric(self, problem: MetricProblem) -> FloatArray | None:
-        """Return `initial`, made feasible; None without one. Refuse one that is no member."""
-        if self.initial is None:
-            return None
+    def initial_metric(self, problem: MetricProblem) -> FloatArray:
+        """Return `initial`, made feasible; refuse one that is no member."""
         metric = symmetric_matrix("initial", self.initial, problem.n_features)
         violations = problem.violations(metric)
         if violations:
@@ -195,9 +185,8 @@ class Method(ABC):
 
     def start_point(self, problem: MetricProblem) -> Point:
         """Return the objective at `initial`, or at the default start; check that it learns."""
-        metric = self.initial_metric(problem)
-        if metric is None:
-            metric = self.default_start(problem)
+        is_default = self.initial is None
+        metric = self.default_start(problem) if is_default else self.initial_metric(problem)
         point = problem.objective.at(metric)
         check_start(problem, point)
         return point
@@ -227,14 +216,14 @@ class Method(ABC):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ProgramMethod(Method):
+class ProgramMethod(ProgramOptions, Method):
     """A method that solves programs.
 
     Parameters
     ----------
     solver : str, optional
-        Who solves the programs: any solver that CVXPY knows, in capitals or not, ``"highspy"`` for
-        HiGHS without CVXPY, started hot, or ``"analytic"`` for the exact solution in closed form.
+        Any solver that CVXPY knows, in capitals or not, ``"highspy"`` for HiGHS without CVXPY,
+        started hot, or ``"analytic"`` for the exact solution in closed form.
     solver_opts : mapping, optional
         Options of that solver.
     fallback : str or sequence of str, optional
@@ -248,36 +237,9 @@ class ProgramMethod(Method):
         See `Method`.
     """
 
-    cone: ClassVar[str | None] = None  # the cone that the solver has to support
-    closed_form: ClassVar[bool] = True  # whether "analytic" solves the programs
-
-    solver: str = "HIGHS"
-    solver_opts: Mapping[str, Any] | None = None
-    fallback: str | Sequence[str] = ()
-    isolate: bool | None = None
-
     def __post_init__(self) -> None:
-        super().__post_init__()
-        store_checked(self, flag, "isolate")
-        options = self.program_options
-        store(
-            self,
-            solver=options.solver,
-            solver_opts=options.solver_opts,
-            fallback=options.fallback,
-        )
-
-    @cached_property
-    def program_options(self) -> ProgramOptions:
-        """Who solves the programs, and how."""
-        return ProgramOptions(
-            solver=self.solver,
-            solver_opts=self.solver_opts,
-            fallback=self.fallback,
-            isolate=bool(self.isolate),
-            cone=self.cone,
-            closed_form=self.closed_form,
-        )
+        Method.__post_init__(self)
+        ProgramOptions.__post_init__(self)
 
 
 def _names_of(demand: Demand) -> str:
@@ -290,13 +252,13 @@ def _names_of(demand: Demand) -> str:
     )
 
 
-def _check_columns(columns: Mapping[str, Callable[[State], Any]] | None) -> None:
+def _check_columns(columns: Mapping[str, Callable[[State], Any]]) -> None:
     """Refuse columns of the trace that are no functions, or have names that are taken."""
-    if not isinstance(columns, Mapping | None):
+    if not isinstance(columns, Mapping):
         raise InvalidInputError(
             f"trace_columns must map names to functions of a state, got {shortened(columns)}"
         )
-    for name, column in (columns or {}).items():
+    for name, column in columns.items():
         if not isinstance(name, str) or not callable(column):
             raise InvalidInputError(
                 "trace_columns must map names to functions of a state, got "

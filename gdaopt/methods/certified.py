@@ -11,7 +11,7 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError, RoundOffError, TimeLimitError
 from gdaopt.master.active_set import ActiveSet
-from gdaopt.master.burer_monteiro import refined
+from gdaopt.master.burer_monteiro import refine_atoms
 from gdaopt.master.constrained import Rows, find_best_weights_with_rows
 from gdaopt.master.master_point import MasterFunction
 from gdaopt.master.quasi_newton import quasi_newton
@@ -27,7 +27,6 @@ from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.state import State
-from gdaopt.support.deadline import until
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import check_instance, integer, store_checked
 
@@ -108,7 +107,7 @@ class Certified(Method):
 
     def states(self, problem: MetricProblem, context: Context) -> States:
         start = split_initial(self, problem)
-        if start is None:
+        if start is None and problem.objective.barrier:
             start = find_newton_start(self, problem, context)
         if start is None and self.warm_start is None:
             surrogate = problem.objective.surrogate()
@@ -163,14 +162,15 @@ class Certified(Method):
         A run without a start begins in the middle of the set, or at the best weights of the atoms
         of another answer.
         """
-        sample, is_warm = problem.subsample(), start is None and warm_start is not None
+        fewer, is_warm = problem.objective.subsample(), start is None and warm_start is not None
+        sample = None if fewer is None else problem.with_objective(fewer)
         if start is None and warm_start is not None:
             multipliers = warm_start.multipliers
             if multipliers is not None and len(multipliers) != len(problem.members.names):
                 multipliers = None
             run = HullRun(problem, context, rescale(warm_start, problem), multipliers)
             if problem.objective.convex:  # else quasi-Newton steps follow
-                with suppress(TimeLimitError), until(context.deadline):
+                with suppress(TimeLimitError), context.limited():
                     self._improve(run, run.active_set, run.point)
         else:
             run = HullRun(problem, context, start)
@@ -189,11 +189,12 @@ class Certified(Method):
         while ending is None:
             round_, gap = round_ + 1, run.lower_bound.left
             is_first = round_ == 1 and not is_warm
+            has_many = is_first and len(run.active_set) > _FEW_ATOMS
             with suppress(TimeLimitError), run.context.timed("objective"):
                 # When the time is up, the round ends with the weights found by then.
                 if sample is not None and phase == "sample":
                     self._follow(sample, run, is_first=is_first and run.is_central)
-                elif not (is_first and self._begin_with_new_atoms(run, sample)):
+                elif not (has_many and self._begin_with_new_atoms(run, sample)):
                     # With rows the metric is added up anew: the room left may be round-off.
                     point = run.point if problem.restricted is None else None
                     active_set = run.active_set.with_new(run.list_joining())
@@ -220,12 +221,12 @@ class Certified(Method):
         return run.move_down(active_set)
 
     def _begin_with_new_atoms(self, run: HullRun, sample: MetricProblem | None) -> bool:
-        """Move to the best weights of new atoms alone, if old ones are many; say whether.
+        """Move to the best weights of new atoms alone, if that is lower; say whether.
 
         Hundreds of atoms would each cost a row of the Hessian, and most leave at once.
         """
         joining, before = run.list_joining(), (run.active_set, run.point)
-        if len(run.active_set) <= _FEW_ATOMS or not len(joining) or run.members.names:
+        if not len(joining) or run.members.names:
             return False
         # If the objective is not convex, a jump to the full budget may end on a plateau.
         total = run.budget if run.problem.objective.convex else run.active_set.total
@@ -256,7 +257,7 @@ class Certified(Method):
             budget = min(budget, _GROWTH * active_set.total)
         slack = max(budget - active_set.total, 0.0)
         function = MasterFunction(
-            run.base,
+            run.base_point,
             active_set.atoms,
             objective.log_convex,
             objective.convex,
@@ -284,7 +285,7 @@ class Certified(Method):
         # Refining takes hundreds of gradients; rounds with a sample do it there.
         is_binding = run.active_set.total >= (1 - _SLACK) * run.budget
         if sample is None and is_binding and problem.feasible_set.family.all_unit_vectors:
-            other, n_steps = refined(objective, run.members.base, run.active_set, run.budget)
+            other, n_steps = refine_atoms(objective, run.members.base, run.active_set, run.budget)
             run.newton_steps += n_steps
             run.move_down(other)
 

@@ -18,11 +18,11 @@ from gdaopt.methods.context import Context
 from gdaopt.methods.steps import Step, find_step
 from gdaopt.methods.stopping import LowerBound, StallRule
 from gdaopt.problem import MetricProblem
+from gdaopt.programs.base import ProgramOptions
 from gdaopt.programs.constrained import keep_rows
-from gdaopt.programs.whole_set import WholeSet, placed
+from gdaopt.programs.whole_set import WholeSet, place_entries
 from gdaopt.state import State
 from gdaopt.support.cvxpy_loading import cp
-from gdaopt.support.deadline import completing
 from gdaopt.support.resources import check_fits
 from gdaopt.support.validation import flag, store_checked
 
@@ -77,7 +77,7 @@ class ConicMethod(ProgramMethod):
         if not self.force:
             check_fits(needed, f"the {self.cone} program", _REMEDY)
         bound = LowerBound()
-        first = bound.certified(problem, State(point=start))
+        first = bound.certify(problem, context, State(point=start))
         if self.initial is None:
             problem.take_centre(start.value, first.frank_wolfe_gap)
         if not context.is_over:  # else the run ends at its start
@@ -85,7 +85,7 @@ class ConicMethod(ProgramMethod):
                 program, variable = self._program(problem, problem.size_of(start.value))
         yield first
         options = context.programs
-        assert options is not None
+        assert isinstance(options, ProgramOptions)
         failures: list[InfeasibleProblemError | SolverFailedError] = []
         for solver in (options.solver, *options.fallback):
             try:
@@ -114,19 +114,19 @@ class ConicMethod(ProgramMethod):
                 f"point {moved:.3g} outside of the set, more than inexact solvers are off by; "
                 f"{_ADVICE}"
             )
-        with completing(context.deadline), context.timed("objective"):  # the answer is not lost
+        with context.completing("objective"):
             point = problem.objective.at(feasible)
-            state = State(
-                point=point,
-                iteration=1,
-                round=1,
-                phase=self.name,
-                repair_distance=moved,
-                oracle_calls=1,
-                solver=answer.solver,
-                solver_status=answer.status,
-            )
-            state = bound.certified(problem, state)
+        state = State(
+            point=point,
+            iteration=1,
+            round=1,
+            phase=self.name,
+            repair_distance=moved,
+            oracle_calls=1,
+            solver=answer.solver,
+            solver_status=answer.status,
+        )
+        state = bound.certify(problem, context, state)
         yield state
         gap = f"{solver} ended {answer.status}, and its answer has a certified gap of "
         gap += f"{state.objective - bound.value:.3g}"
@@ -142,7 +142,7 @@ class ConicMethod(ProgramMethod):
         if 2 * len(edges[0]) == size * (size - 1):
             entries: cp.Expression = cp.Variable((size, size), symmetric=True)
         else:  # no entry that must be 0
-            entries = placed(cp.Variable(size + len(edges[0])), size, edges)
+            entries = place_entries(cp.Variable(size + len(edges[0])), size, edges)
         metric = feasible_set.trace_bound / size * entries
         log = problem.objective.log_convex  # if Q spans decades, its logarithm does not
         program = problem.to_cvxpy(metric, cone=self.cone, log=log)
@@ -236,7 +236,7 @@ class SemidefiniteFrankWolfe(ProgramMethod):
         if self.solver != ANALYTIC and not self.force:
             check_fits(needed, f"the {WholeSet.name}", _REMEDY)
         step, bound = find_step(self.step).prepared(problem), LowerBound()
-        start = bound.certified(problem, State(point=point))
+        start = bound.certify(problem, context, State(point=point))
         yield start
         stall = StallRule(problem, point, self.tolerance, rounds=_ROUNDS, rises_count=True)
         block = Block.all_entries(size, edges, np.full(len(edges[0]), -1.0))
@@ -246,8 +246,7 @@ class SemidefiniteFrankWolfe(ProgramMethod):
         while ending is None:
             state = next(steps)
             state = replace(state, round=1 + (state.iteration - 1) // size)
-            with completing(context.deadline):  # a step that has been taken is not lost
-                state = bound.certified(problem, state)
+            state = bound.certify(problem, context, state)
             yield state
             if state.iteration % size == 0:
                 ending = stall.check(state.point)

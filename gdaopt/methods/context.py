@@ -12,7 +12,7 @@ from typing import Any
 from gdaopt.backends import Answer
 from gdaopt.programs.base import Polytope, Program, ProgramOptions
 from gdaopt.status import Status
-from gdaopt.support.deadline import Deadline, completing
+from gdaopt.support.deadline import Deadline, check_time, completing, until
 from gdaopt.support.validation import FloatArray, check_instance, options_mapping
 
 Ending = tuple[Status, str]
@@ -58,19 +58,17 @@ class Context:
 
     Attributes
     ----------
-    programs : ProgramOptions or None
-        Who solves programs now; None for methods that have none to solve.
+    programs : object
+        Who solves programs now: the method, if it solves any.
     deadline : Deadline or None
-        When the time limit is over: for `gdaopt.support.deadline.until` and `completing`.
+        When the time limit is over.
     isolate : bool
         Whether programs are solved in a worker process even if these options do not ask for it.
     paused_seconds : float
         How long the run has paused.
     """
 
-    def __init__(
-        self, programs: ProgramOptions | None = None, time_limit: float | None = None
-    ) -> None:
+    def __init__(self, programs: object = None, time_limit: float | None = None) -> None:
         self.programs = programs
         self.isolate = False
         self._program: Program | None = None
@@ -95,6 +93,22 @@ class Context:
     def is_over(self) -> bool:
         """Whether the limit is reached."""
         return self.deadline is not None and self.deadline.left <= 0
+
+    @contextmanager
+    def limited(self) -> Iterator[None]:
+        """Raise TimeLimitError in the code inside once the time limit is over."""
+        with until(self.deadline):
+            check_time()
+            yield
+
+    @contextmanager
+    def completing(self, stage: str) -> Iterator[None]:
+        """Let the code inside be completed, so that a step that has been taken is not lost.
+
+        Its time counts as that of a stage, see `timed`.
+        """
+        with completing(self.deadline), self.timed(stage):
+            yield
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -131,9 +145,10 @@ class Context:
     def solve(self, cost: FloatArray, polytope: Polytope) -> Answer:
         """Let the current solver minimise ``cost · x`` over a polytope, in the time left."""
         options = self.programs
-        assert options is not None
+        assert isinstance(options, ProgramOptions)
         if self._program is None or self._program.options is not options:
             self._program = Program(options, isolate=self.isolate)
+        check_time()
         answer = self._program.solve(cost, polytope, self.left)
         self.add_program(answer)
         return answer

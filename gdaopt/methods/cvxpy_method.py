@@ -166,7 +166,7 @@ def _start(
         if isinstance(objective, Quadratic) and objective.bend == 0:
             return {"initial": model.feasible_set.minimize_linear(objective.linear).vertex}
         if model.distance is not None:
-            nearest = model.feasible_set.projected(model.distance.nearest()).point
+            nearest = model.feasible_set.projected(model.distance.nearest()).nearest
             return {"initial": posed.made_feasible(nearest)}
     if not warm_start or wanted is None or not np.isfinite(wanted).all():
         return {}

@@ -19,7 +19,7 @@ from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.sets.members import Support
 from gdaopt.state import State
-from gdaopt.support.deadline import completing, unlimited
+from gdaopt.support.deadline import unlimited
 from gdaopt.support.validation import FloatArray
 
 _SHORTEST_STEP = 2.0**-10  # share of a step that goes too far: a shorter one is not worth a round
@@ -35,8 +35,9 @@ class HullRun:
         Whether the run has begun in the middle of the set.
     newton_steps : int
         So far, in the weights and in the directions of atoms.
-    best, prices
-        The best atoms, and the prices of the active set's, by the gradient at the point.
+    best, prices, level
+        The best atoms by the gradient at the point, the prices of the active set's, and their mean,
+        by weights: atoms below it lower the objective.
     offered : Atoms or None
         Those that minimise the tangent, if they had to be looked for.
     multipliers : ndarray or None
@@ -49,6 +50,7 @@ class HullRun:
     point: Point
     best: Support
     prices: FloatArray
+    level: float
     offered: Atoms | None = None
     n_priced: int = 1
 
@@ -63,7 +65,7 @@ class HullRun:
         self.problem = problem
         self.members = problem.members
         self.budget = problem.members.budget
-        self.base = problem.objective.at(problem.members.base)
+        self.base_point = problem.objective.at(problem.members.base)
         self.context = context
         self.lower_bound = LowerBound()
         self.newton_steps = 0
@@ -77,11 +79,6 @@ class HullRun:
             multipliers = self._search.tight(self.point)
         self.multipliers = multipliers
 
-    @property
-    def level(self) -> float:
-        """The mean price of the active set, by weights: atoms below it lower the objective."""
-        return float(self.active_set.weights @ self.prices) / self.budget
-
     def list_joining(self) -> Atoms:
         """Return the atoms that lower the objective."""
         atoms = self.best.atoms[self.best.prices < self.level]
@@ -90,7 +87,9 @@ class HullRun:
     def move_to(self, active_set: ActiveSet, point: Point | None = None) -> None:
         """Take atoms and weights, and evaluate the objective there unless that has been done."""
         if point is None:
-            point = self.base.line(AtomsDirection(active_set.weights, active_set.atoms)).at(1.0)
+            point = self.base_point.line(AtomsDirection(active_set.weights, active_set.atoms)).at(
+                1.0
+            )
         self.active_set, self.point = active_set, point
 
     def move_down(self, active_set: ActiveSet, point: Point | None = None) -> bool:
@@ -112,15 +111,14 @@ class HullRun:
         atoms are priced, the state has an earlier lower bound, and is the last.
         """
         late: TimeLimitError | None = None
-        with completing(self.context.deadline):
-            with self.context.timed("objective"):
-                share = self._step_back()
-            self.lower_bound.frank_wolfe_gap = math.inf  # it belongs to another point
-            with self.context.timed("solve"):
-                try:
-                    self.lower_bound.add(self._best_certificate())
-                except TimeLimitError as error:
-                    late = error
+        with self.context.completing("objective"):
+            share = self._step_back()
+        self.lower_bound.frank_wolfe_gap = math.inf  # it belongs to another point
+        with self.context.completing("solve"):
+            try:
+                self.lower_bound.add(self._best_certificate())
+            except TimeLimitError as error:
+                late = error
         if self.is_central and self.problem.objective.convex:  # the first gap is kept
             self.problem.take_centre(self.point.value, self.lower_bound.frank_wolfe_gap)
         if "step" in columns:
@@ -171,11 +169,12 @@ class HullRun:
             return certificate
         joining, by_rows = self.list_joining(), self._search.atoms
         self.offered = joining if by_rows is None else joining.joined(by_rows)
-        before, self.multipliers = (self.multipliers, self.best, self.prices), multipliers
+        before = self.multipliers, self.best, self.prices, self.level
+        self.multipliers = multipliers
         other = self._certificate()
         if _order(other) > _order(certificate):
             return other
-        self.multipliers, self.best, self.prices = before
+        self.multipliers, self.best, self.prices, self.level = before
         return certificate
 
     def _certificate(self) -> Certificate:
@@ -190,6 +189,7 @@ class HullRun:
                 "stopped: the constraints' multipliers leave floating point"
             ) from error
         self.prices = self.active_set.atoms.quadratic_forms(self.best.priced)
+        self.level = float(self.active_set.weights @ self.prices) / self.budget
         self._oracle_calls += 1
         return certify_point(self.problem, self.point, self.best)
 
@@ -207,8 +207,9 @@ def split_metric(problem: MetricProblem, metric: FloatArray) -> ActiveSet:
 
 def split_initial(method: Method, problem: MetricProblem) -> ActiveSet | None:
     """Return `initial` as a sum of atoms; None without one."""
-    metric = method.initial_metric(problem)
-    return None if metric is None else split_metric(problem, metric)
+    if method.initial is None:
+        return None
+    return split_metric(problem, method.initial_metric(problem))
 
 
 def active_set_of(state: State) -> ActiveSet:

@@ -14,6 +14,7 @@ from gdaopt.linalg.gershgorin import left_ends
 from gdaopt.methods.aligned import AlignedMethod, AlignedRun, tree_floors
 from gdaopt.methods.base import Demand, States
 from gdaopt.methods.blocks import Block, take_steps
+from gdaopt.methods.context import Context
 from gdaopt.methods.stopping import StallRule
 from gdaopt.problem import MetricProblem
 from gdaopt.programs import JointPolytope
@@ -78,13 +79,14 @@ class Joint(AlignedMethod):
                 f"({problem.rows.names[0]}, …) may cut off; use align='eigenvector'"
             )
 
-    def rounds(self, run: AlignedRun) -> States:
-        size = run.problem.n_features
+    def states(self, problem: MetricProblem, context: Context) -> States:
+        run, size = AlignedRun(self, problem, context), problem.n_features
+        yield run.state
         pairs = run.family.edges_of(size)
         index, signs = run.family.edge_variables(pairs)
         edges = pairs[0][index], pairs[1][index]
         block = Block.all_entries(size, edges, signs)
-        stall = StallRule(run.problem, run.state.point, self.tolerance, rounds=_ROUNDS)
+        stall = StallRule(problem, run.state.point, self.tolerance, rounds=_ROUNDS)
         n_steps, ending = 0, None
         while ending is None:
             if n_steps % (self.realign_every or size) == 0:
@@ -93,7 +95,7 @@ class Joint(AlignedMethod):
                 else:
                     run.align()
                 polytope = self._polytope(run, block)
-                steps = take_steps(run.state, block, polytope, run.step_rule, run.context)
+                steps = take_steps(run.state, block, polytope, run.step_rule, context)
             run.state = replace(next(steps), round=1 + n_steps // size)
             yield run.state
             n_steps += 1

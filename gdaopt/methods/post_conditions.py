@@ -26,9 +26,10 @@ _ROOM = 0.01  # share of the way into the set
 
 
 class PostConditions(Listener):
-    """The listener that keeps the conditions; `in_order` is the last state checked in full.
+    """The listener that keeps the conditions.
 
     States are checked in full if a round begins, if the trace has a row of them, and at the end.
+    The last state of these is `last_checked`.
     """
 
     def __init__(self) -> None:
@@ -46,16 +47,17 @@ class PostConditions(Listener):
             raise InvalidInputError(f"the run cannot start at initial: {broken}")
         if broken:
             raise LeftDomainError(f"the start of the method is outside of the problem: {broken}")
-        self.in_order = self._best = self._least = start
+        self.last_checked = self._best = self._least = start
         self._start_metric = start.metric
-        self._compare(start)
+        if start.lower_bound is not None:
+            self.check_lower_bound(start.lower_bound, start.multipliers)
         if not (self._is_tested or run.context.is_over):
             self._check_gradient_at_start()
 
     def stepped(self, run: Run) -> None:
-        """Check the state, and the bounds that have been claimed before."""
-        self.claim(*run.claimed)
-        self.check(run.state, in_full=run.begins_round or run.is_due)
+        """Check the state, and the bounds that have been claimed so far."""
+        self._check(run.state, in_full=run.begins_round or run.is_due)
+        self.check_lower_bound(*run.claimed)
 
     def ended(self, run: Run) -> None:
         """Check the last state in full, or go back to the one before; look back if there is time.
@@ -64,17 +66,17 @@ class PostConditions(Listener):
         """
         assert run.ending is not None
         try:
-            self.check(run.state, in_full=True)
+            self._check(run.state, in_full=True)
         except LeftDomainError as error:
-            run.go_back(self.in_order, str(error))
-        self.claim(*run.claimed)
+            run.go_back(self.last_checked, str(error))
+        self.check_lower_bound(*run.claimed)
         is_normal = run.ending[0] in ENDED_NORMALLY
         if is_normal and not (self._is_tested or run.context.is_over):
             self._check_end(run.state)
 
-    def check(self, state: State, in_full: bool) -> None:
-        """Take the next state; refuse one that is not in order, or below a lower bound."""
-        if state is self.in_order:
+    def _check(self, state: State, in_full: bool) -> None:
+        """Take the next state; refuse one that breaks a condition."""
+        if state is self.last_checked:
             return
         broken = self._find_fault(state, in_full)
         if broken:
@@ -82,13 +84,16 @@ class PostConditions(Listener):
                 f"step {state.iteration} left the domain of the problem: {broken}"
             )
         if in_full:
-            if self.in_order.objective <= self._best.objective:
-                self._best = self.in_order
-            self.in_order = state
-        self._compare(state)
+            if self.last_checked.objective <= self._best.objective:
+                self._best = self.last_checked
+            self.last_checked = state
+        if state.objective < self._least.objective:
+            self._least, self._allowance = state, None
+        if state.lower_bound is not None:
+            self.check_lower_bound(state.lower_bound, state.multipliers)
 
     def _find_fault(self, state: State, in_full: bool = True) -> str:
-        """Return a sentence on what is wrong with a state, an empty one if it is in order.
+        """Return a sentence on what is wrong with a state, an empty one if nothing is.
 
         Unless it is checked in full, it has to be finite, no more.
         """
@@ -101,8 +106,8 @@ class PostConditions(Listener):
         except InvalidInputError as error:  # which is no symmetric K×K matrix
             return str(error)
 
-    def claim(self, lower_bound: float, multipliers: FloatArray | None) -> None:
-        """Take a lower bound that the run has found; see `check` for the error."""
+    def check_lower_bound(self, lower_bound: float, multipliers: FloatArray | None) -> None:
+        """Take a lower bound that is claimed; refuse it if a value so far is below it."""
         if lower_bound > self._bound:
             self._bound, self._by, self._allowance = lower_bound, multipliers, None
         least = self._least
@@ -112,13 +117,6 @@ class PostConditions(Listener):
             self._allowance = self._find_allowance(least)
         if self._bound - least.objective > self._allowance:
             raise value_below(least.objective, self._bound)
-
-    def _compare(self, state: State) -> None:
-        """Compare the value and the bound of a member of the set with all before."""
-        if state.objective < self._least.objective:
-            self._least, self._allowance = state, None
-        bound = -math.inf if state.lower_bound is None else state.lower_bound
-        self.claim(bound, state.multipliers)
 
     def _find_allowance(self, state: State) -> float:
         """Return by how much the value of a member, slightly outside, can be below the optimum."""
@@ -136,7 +134,7 @@ class PostConditions(Listener):
 
     def _check_gradient_at_start(self) -> None:
         """Compare the gradient at the start with differences."""
-        point, feasible_set = self.in_order.point, self._problem.feasible_set
+        point, feasible_set = self.last_checked.point, self._problem.feasible_set
         size = len(point.metric)
         room = _ROOM * feasible_set.budget(size) / size
         atomic_part = point.metric - feasible_set.base(size)
@@ -154,8 +152,9 @@ class PostConditions(Listener):
         best = feasible_set.family.best_atoms(feasible_set.family.gradient_at(point)).atoms[:1]
         vertex = best.added_to(feasible_set.base(size), np.array([feasible_set.budget(size)]))
         there = problem.objective.at(_between(vertex, point.metric))
-        if math.isfinite(there.value):
-            self._compare(replace(state, point=there, multipliers=None))
+        if math.isfinite(there.value) and there.value < self._least.objective:
+            self._least, self._allowance = replace(state, point=there), None
+            self.check_lower_bound(self._bound, self._by)
 
     def _check_gradient(self, point: Point) -> None:
         if math.isfinite(point.value) and point.degenerate_reason() is None:

@@ -16,7 +16,6 @@ from gdaopt.methods.stopping import LowerBound, Patience
 from gdaopt.objectives.protocol import Point, minimised
 from gdaopt.problem import MetricProblem
 from gdaopt.state import State
-from gdaopt.support.deadline import completing
 from gdaopt.support.validation import FloatArray, check_name
 
 _PROJECTIONS = ("dykstra", "clip")
@@ -183,15 +182,13 @@ class _Run:
 
     def _make_feasible(self, projection: Projection) -> FloatArray:
         self._decompositions += projection.eigen_decompositions
-        feasible = self._feasible_set.made_feasible(projection.point)
-        self._repair_distance = float(np.abs(feasible - projection.point).max())
+        feasible = self._feasible_set.made_feasible(projection.nearest)
+        self._repair_distance = float(np.abs(feasible - projection.nearest).max())
         return feasible
 
     def _certify(self, point: Point, **columns: Any) -> State:
         state = State(point=point, eigen_decompositions=self._decompositions, **columns)
-        # A step that has been taken is not lost.
-        with completing(self._context.deadline), self._context.timed("objective"):
-            return self._lower_bound.certified(self._problem, state)
+        return self._lower_bound.certify(self._problem, self._context, state)
 
 
 def _norm(matrix: FloatArray) -> float:

@@ -19,7 +19,7 @@ from gdaopt.methods.stopping import LowerBound, Patience
 from gdaopt.objectives.protocol import BarrierPoint, NewtonModel
 from gdaopt.problem import MetricProblem
 from gdaopt.state import State
-from gdaopt.support.deadline import check_time, completing
+from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, is_finite
 
@@ -86,7 +86,8 @@ class ProjectedNewton(Method):
 
     def states(self, problem: MetricProblem, context: Context) -> States:
         with context.timed("objective"):
-            run = _Run(problem, self.initial_metric(problem))
+            initial = None if self.initial is None else self.initial_metric(problem)
+            run = _Run(problem, initial)
             check_start(problem, run.point)
             state = run.certify()
         yield state
@@ -108,8 +109,8 @@ class ProjectedNewton(Method):
                         "steps do not go along such a bound; take method 'certified', or lower it",
                     )
                 columns = {"iteration": number, "round": number, "newton_steps": number}
-                with completing(context.deadline):  # a step that has been taken is not lost
-                    state = run.certify(phase="newton", step=step, **columns)
+            with context.completing("objective"):
+                state = run.certify(phase="newton", step=step, **columns)
             yield state
             if before - run.point.value <= _ROUND_OFF * abs(before):
                 ending = patience.check(run.point)

@@ -34,11 +34,10 @@ from gdaopt.methods.context import Change, Context, Ending
 from gdaopt.problem import MetricProblem
 from gdaopt.state import State
 from gdaopt.status import Status
-from gdaopt.support.deadline import check_time, unlimited, until
+from gdaopt.support.deadline import unlimited
 from gdaopt.support.resources import keep_freed_memory, single_threaded
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray
-from gdaopt.support.warning_filters import arithmetic_unwarned
 from gdaopt.trace import relative_gap
 
 _STATUSES: dict[type[GdaoptError], Status] = {
@@ -91,7 +90,7 @@ class Run:
     multipliers : Multipliers
         The search for multipliers of the linear constraints that make bounds tight.
     claimed : tuple of float and ndarray or None
-        The largest lower bound that the method or a listener asked for, with its multipliers.
+        The largest lower bound that the method or a listener has found, with its multipliers.
     """
 
     def __init__(
@@ -100,7 +99,7 @@ class Run:
         method.check(problem)
         self.problem = problem
         self.method = method
-        self.context = Context(method.program_options, method.time_limit)
+        self.context = Context(method, method.time_limit)
         self.ending: Ending | None = None
         self.error: GdaoptError | None = None
         self.claimed: tuple[float, FloatArray | None] = (-math.inf, None)
@@ -165,8 +164,7 @@ class Run:
             return "iteration_limit", f"max_iterations = {method.max_iterations} reached"
         if not self._goes_on:
             return "interrupted", f"by the callback after step {state.iteration}"
-        with until(self.context.deadline):
-            check_time()
+        with self.context.limited():
             try:
                 following = next(self._states)
             except StopIteration as end:
@@ -186,7 +184,7 @@ class Run:
                 answer = listener.stepped(self)
                 if isinstance(answer, Change):
                     self.method = self.method.changed(answer)
-                    self.context.programs = self.method.program_options
+                    self.context.programs = self.method
                 elif isinstance(answer, bool | np.bool_):
                     self._goes_on = self._goes_on and bool(answer)
                 elif answer is not None:
@@ -282,5 +280,5 @@ def calculating(multiplications: int) -> Iterator[None]:
     """
     keep_freed_memory()
     threads = single_threaded() if multiplications <= _SMALL else nullcontext()
-    with threads, arithmetic_unwarned():
+    with threads, np.errstate(all="ignore"):
         yield

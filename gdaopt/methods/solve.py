@@ -27,7 +27,7 @@ from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.state import State
-from gdaopt.status import MADE_NO_PROGRESS, Status
+from gdaopt.status import MADE_NO_PROGRESS
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import check_name, read_only
 
@@ -43,6 +43,7 @@ _ALL: tuple[type[Method], ...] = (
     ProjectedGradient,
     ProjectedNewton,
 )
+_CUT_SHORT = ("failed", "interrupted", "time_limit")  # runs that must not go on computing
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
 
 
@@ -94,7 +95,7 @@ def run(method: Method, problem: MetricProblem) -> tuple[Result, Point]:
                 pass
             with steps.context.paused():
                 steps.prove()
-                conditions.claim(*steps.claimed)
+                conditions.check_lower_bound(*steps.claimed)
         except Exception as error:
             steps.ending = "failed", f"after step {steps.state.iteration}: {error!r}"
             vars(error)["result"] = _result(steps, conditions.best(steps.state), tracer)
@@ -119,17 +120,6 @@ def run_stepwise(method: Method, problem: MetricProblem) -> Iterator[State]:
     yield from steps
     if steps.error is not None:
         raise steps.error
-
-
-def _central_objective(problem: MetricProblem, status: Status) -> float | None:
-    """Return Q in the middle of the set; None after limits, and where Q cannot be had there."""
-    if status in ("failed", "interrupted", "time_limit"):
-        return None
-    try:
-        value = problem.central_objective()
-    except Exception:  # whatever it raises: a run that has ended well must not fail afterwards
-        return None
-    return value if math.isfinite(value) else None
 
 
 def _result(run: Run, best: State, tracer: Tracer) -> Result:
@@ -170,7 +160,7 @@ def _result(run: Run, best: State, tracer: Tracer) -> Result:
         seconds=run.context.seconds,
         tracing_seconds=run.context.paused_seconds,
         method=method.name,
-        solver=method.solver_name,
+        solver=method.solver,
         solved_by=dict(tracer.solved_by),
         trace=tracer.trace,
         atoms=atoms,
@@ -178,6 +168,6 @@ def _result(run: Run, best: State, tracer: Tracer) -> Result:
         colors=None if best.colors is None else read_only(best.colors.copy()),
         multipliers=tracer.multipliers,
         constraints=problem.members.names,
-        central_objective=_central_objective(problem, status),
+        central_objective=None if status in _CUT_SHORT else problem.central_objective(),
         constraint_violation=problem.members.violation(best.metric),
     )

@@ -17,7 +17,6 @@ from gdaopt.problem import MetricProblem
 from gdaopt.result import Result
 from gdaopt.sets import FeasibleSet
 from gdaopt.state import State
-from gdaopt.support.deadline import until
 from gdaopt.support.validation import FloatArray
 
 _SLACK = 1e-9  # share of the budget: with less of it left, the trace bound binds
@@ -50,7 +49,7 @@ def find_last_state(
 ) -> State | None:
     """Return the end of a run within a run; None if there was no start, or no time for it."""
     state = None
-    with suppress(TimeLimitError, RoundOffError, InvalidInputError), until(context.deadline):
+    with suppress(TimeLimitError, RoundOffError, InvalidInputError), context.limited():
         for state in states:
             if method.is_converged(problem, state) or context.is_over:
                 break
@@ -58,9 +57,11 @@ def find_last_state(
 
 
 def find_newton_start(method: Method, problem: MetricProblem, context: Context) -> ActiveSet | None:
-    """Return the metric at the end of `ProjectedNewton`; None if it is not for the problem."""
-    is_entrywise = problem.feasible_set.family.is_entrywise
-    if not problem.objective.barrier or not is_entrywise or problem.members.names:
+    """Return the metric at the end of `ProjectedNewton`; None if it is not for the problem.
+
+    It is for objectives that have a barrier.
+    """
+    if not problem.feasible_set.family.is_entrywise or problem.members.names:
         return None
     newton = ProjectedNewton(
         tolerance=_FURTHER * method.tolerance,

@@ -10,7 +10,7 @@ from typing import Any
 from gdaopt.certificate import Certificate, certify_point
 from gdaopt.errors import RoundOffError
 from gdaopt.linalg.magnitudes import magnitude_inner
-from gdaopt.methods.context import Ending
+from gdaopt.methods.context import Context, Ending
 from gdaopt.objectives.protocol import Point
 from gdaopt.problem import MetricProblem
 from gdaopt.state import State
@@ -160,9 +160,10 @@ class LowerBound:
         self.left = min(to_bound, self.frank_wolfe_gap + self.gap_round_off)
         return self.value
 
-    def certified(self, problem: MetricProblem, state: State) -> State:
+    def certify(self, problem: MetricProblem, context: Context, state: State) -> State:
         """Return a state with the certificate of its metric, which is a member of the set."""
-        self.add(certify_point(problem, state.point))
+        with context.completing("objective"):
+            self.add(certify_point(problem, state.point))
         return replace(state, **self.columns())
 
     def columns(self) -> dict[str, Any]:

@@ -12,11 +12,8 @@ from scipy.sparse import csc_array
 from gdaopt.errors import InvalidInputError
 from gdaopt.objectives.protocol import Terms
 from gdaopt.support.cvxpy_internals import Atom, register_atom, symmetric_part
-from gdaopt.support.cvxpy_loading import cvxpy_is_used
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray
-
-cvxpy_is_used()
 
 
 class ObjectiveAtom(Atom):

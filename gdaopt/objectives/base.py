@@ -20,7 +20,6 @@ from gdaopt.objectives.protocol import Derivatives, Expression, Line, Point, Ter
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.support.text import ShownAsTable, shortened
 from gdaopt.support.validation import FloatArray, integer, number, read_only, symmetric_matrix
-from gdaopt.support.warning_filters import underflow_ignored
 
 T = TypeVar("T")
 
@@ -142,12 +141,12 @@ class Objective(ShownAsTable, ABC):
 
         return objective_of(self, metric)
 
-    @underflow_ignored()
+    @np.errstate(under="ignore")
     def value(self, metric: FloatArray) -> float:
         """Return ``Q(M)``, infinite outside of Q's domain."""
         return self.at(metric).value
 
-    @underflow_ignored()
+    @np.errstate(under="ignore")
     def gradient(self, metric: FloatArray) -> FloatArray:
         """Return ``∇Q(M)``, symmetric K×K."""
         return self.at(metric).gradient()
@@ -267,15 +266,12 @@ class SumPoint(Point):
     def __init__(self, objective: SumObjective, parts: Sequence[Point]) -> None:
         self.objective = objective
         self.parts = tuple(parts)
+        self.metric = self.parts[0].metric
         # Rows, columns, and the terms' magnitudes added up there.
         self._sizes: tuple[IndexArray, IndexArray, FloatArray] | None = None
 
     def _sum(self, answer: Callable[[Point], T]) -> T:
         return self.objective.combine([answer(part) for part in self.parts])
-
-    @property
-    def metric(self) -> FloatArray:
-        return self.parts[0].metric
 
     @cached_property
     def value(self) -> float:

@@ -21,7 +21,6 @@ from gdaopt.objectives.base import Objective, check_interface
 from gdaopt.objectives.protocol import Point
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, integer, number
-from gdaopt.support.warning_filters import underflow_ignored
 
 _STEP = 1e-5
 _TOLERANCE = 1e-5
@@ -30,7 +29,7 @@ _SAME = 1e-8  # between two ways to compute a number
 _LENGTH = 0.1  # a direction's norm; metrics are about 1
 
 
-@underflow_ignored()
+@np.errstate(under="ignore")
 def check_objective(
     objective: Objective, *, tolerance: float = _TOLERANCE, n_metrics: int = 5, seed: int = 0
 ) -> None:

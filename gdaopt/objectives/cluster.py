@@ -14,7 +14,7 @@ from typing import Any
 from gdaopt.errors import ClusterError, GdaoptError, InvalidInputError
 from gdaopt.objectives.pair_loss import DistanceLoss
 from gdaopt.objectives.pair_sums import PairSums, add_sums, chunk_sums
-from gdaopt.objectives.pairs.base import Pairs
+from gdaopt.objectives.pairs.pairs import Pairs
 from gdaopt.support.dask_executor import DaskExecutor
 from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.entries import IndexArray
 from gdaopt.linalg.samples import Samples
 from gdaopt.objectives.pair_loss import NEGLIGIBLE, DistanceLoss, LossValues, gram
 from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace, nothing_pulls
-from gdaopt.objectives.pairs.base import Changes, Indices, Pairs
+from gdaopt.objectives.pairs.changes import Changes
 from gdaopt.objectives.pairs.expressions import squared_distances
 from gdaopt.objectives.pairs.listed_pairs import ListedPairs
-from gdaopt.objectives.pairs.passes import Tile
+from gdaopt.objectives.pairs.pairs import Pairs, Tile
 from gdaopt.objectives.pairs.reading import (
     class_codes,
     mean_squares,
@@ -85,7 +86,7 @@ class TripletLoss(PairObjective[MarginLoss]):
     X : array-like of shape (N, K)
         Samples × features.
     triplets : array-like of int, shape (n, 3)
-        Indices i, j, l of three samples each.
+        IndexArray i, j, l of three samples each.
     function : {"hinge", "squared-hinge", "logistic"} or ScalarFunction, optional
         ψ, as for `PairLoss`.
     push_weight : float, optional
@@ -332,7 +333,7 @@ class LSML(PairObjective[LSMLLoss]):
         return cp.sum(raised + far - 2 * root) / size, [*constraints, cone]
 
 
-def _draw(codes: Indices, count: int, rng: np.random.Generator) -> Indices:
+def _draw(codes: IndexArray, count: int, rng: np.random.Generator) -> IndexArray:
     """Return quadruplets: a and b different samples of one class, c and d of two classes."""
     sizes = np.bincount(codes)
     by_class = np.argsort(codes, kind="stable")
@@ -355,12 +356,12 @@ def _draw(codes: Indices, count: int, rng: np.random.Generator) -> Indices:
     return np.column_stack([a, b, c, d])
 
 
-def _uniform(rng: np.random.Generator, below: Indices) -> Indices:
+def _uniform(rng: np.random.Generator, below: IndexArray) -> IndexArray:
     """Return random indices, each below its own bound."""
     return np.floor(rng.random(len(below)) * below).astype(np.intp)
 
 
-def _pair_up(features: Samples, quadruplets: Indices) -> ListedPairs:
+def _pair_up(features: Samples, quadruplets: IndexArray) -> ListedPairs:
     """Return the pairs (a, b) and (c, d) of each quadruplet, one after the other."""
     left, right = quadruplets[:, [0, 2]].ravel(), quadruplets[:, [1, 3]].ravel()
     return ListedPairs(features, left, right, group=2)

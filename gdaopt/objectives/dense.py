@@ -178,9 +178,9 @@ class DensePoint(MatrixPoint):
 class _DenseLine(MatrixLine):
     """The objective along a direction, evaluated at the moved metrics; the last one is kept."""
 
-    def __init__(self, start: DensePoint, direction: Direction) -> None:
-        super().__init__(start, direction)
-        self._last: tuple[float, MatrixPoint] = 0.0, start
+    def __init__(self, point: DensePoint, direction: Direction) -> None:
+        super().__init__(point, direction)
+        self._last: tuple[float, MatrixPoint] = 0.0, point
 
     def at(self, gamma: float) -> MatrixPoint:
         if gamma != self._last[0]:

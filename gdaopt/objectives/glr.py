@@ -5,25 +5,36 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import numpy as np
 
+from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.entries import IndexArray
+from gdaopt.linalg.samples import Samples, as_samples
 from gdaopt.objectives.pair_loss import DistanceLoss, LossValues, weighted_curvature
 from gdaopt.objectives.pair_objective import PairObjective, draw_stratified
-from gdaopt.objectives.pairs.base import Indices, Pairs
 from gdaopt.objectives.pairs.expressions import distinct_differences, squared_distances
-from gdaopt.objectives.pairs.passes import Tile
-from gdaopt.objectives.pairs.signal_pairs import SignalWeights, signal_pairs, weighted_pairs
+from gdaopt.objectives.pairs.listed_pairs import ListedPairs
+from gdaopt.objectives.pairs.pairs import Pairs, Tile
+from gdaopt.objectives.pairs.reading import (
+    LARGEST_SPREAD,
+    check_spread,
+    read_pairs,
+    read_weights,
+)
+from gdaopt.objectives.pairs.signal_pairs import SignalWeights, signal_pairs
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.support.cvxpy_loading import cp
-from gdaopt.support.validation import FloatArray
-from gdaopt.support.warning_filters import underflow_ignored
+from gdaopt.support.validation import FloatArray, finite_array
 
+_LARGEST_WEIGHT = 1e100  # and its inverse is the smallest
 _NEGLIGIBLE = 1e-20  # relative to the largest term: 1e8 such pairs are below round-off
 
 
-def _draw(pairs: Pairs, loss: Exponentials, n_samples: int) -> tuple[Pairs, Exponentials, Indices]:
+def _draw(
+    pairs: Pairs, loss: Exponentials, n_samples: int
+) -> tuple[Pairs, Exponentials, IndexArray]:
     """Return the pairs and the loss of about `n_samples` samples, stratified by the signal."""
     of_all = cast(SignalWeights, pairs.log_weight)
     chosen, counts = draw_stratified(of_all.strata, n_samples)
@@ -31,25 +42,33 @@ def _draw(pairs: Pairs, loss: Exponentials, n_samples: int) -> tuple[Pairs, Expo
     return signal_pairs(pairs.features[chosen], of_all.signal[chosen], weights), loss, chosen
 
 
+def _listed(features: Samples, signal: FloatArray, weights: FloatArray, pairs: Any) -> ListedPairs:
+    """Return those of some pairs whose samples differ in the signal; refuse if none does."""
+    left, right = read_pairs(pairs, len(signal)).T
+    # Signal by signal: the differences of all at once would take n·m numbers.
+    squares = sum(((z[left] - z[right]) ** 2 for z in signal.T), start=np.zeros(len(left)))
+    squares *= weights[left] * weights[right]
+    listed = ListedPairs(features, left, right, 2 * squares)
+    if not listed.n_pairs:
+        raise InvalidInputError("pairs holds no two samples with different signals")
+    return listed
+
+
 @dataclass(eq=False)
 class Exponentials(DistanceLoss):
-    """``Σ_p w_p exp(-δ_p)``, given ``δ_p - log w_p``, in units of ``exp(shift)``."""
+    """``Σ_p w_p exp(-δ_p)``, given ``δ_p - log w_p``."""
 
     sign = -1.0
     is_exponential = True
 
     constant: float
-    shift: float = 0.0
 
     def at(self, _tile: Tile, distances: FloatArray) -> LossValues:
         out = distances if distances.flags.writeable else None
-        terms = np.subtract(-self.shift, distances, out=out)
+        terms = np.negative(distances, out=out)
         np.exp(terms, out=terms)
         curvature = partial(weighted_curvature, terms, negligible=_NEGLIGIBLE)
         return LossValues(float(terms.sum()), lambda: terms, curvature)
-
-    def in_unit(self, shift: float, /) -> Self:
-        return type(self)(self.constant, shift)  # several times as fast as `dataclasses.replace`
 
 
 class GLR(PairObjective[Exponentials]):
@@ -94,17 +113,41 @@ class GLR(PairObjective[Exponentials]):
     tested = True
 
     def __init__(self, X: Any, z: Any, *, sample_weight: Any = None, pairs: Any = None) -> None:
-        differing = weighted_pairs(X, z, sample_weight, pairs)
+        features = as_samples(X)
+        signal = finite_array("z", z, ndim=(1, 2), is_data=True)
+        if features.shape[0] != len(signal):
+            raise InvalidInputError(
+                f"X has {features.shape[0]} samples and z has {len(signal)}; they must be as many"
+            )
+        if features.shape[0] < 2:
+            raise InvalidInputError("X has 1 sample; pairs need at least 2")
+        signal = signal.reshape(len(signal), -1)
+        if (signal == signal[0]).all():
+            raise InvalidInputError(
+                f"z is {signal[0].squeeze().tolist()} for all {len(signal)} samples; "
+                "the signal must take at least two values"
+            )
+        check_spread("X", features, least=0.0)
+        check_spread("z", signal, least=1 / LARGEST_SPREAD)
+        weights = read_weights(sample_weight, len(signal))
+        if not (weights.max() <= _LARGEST_WEIGHT and weights.min() >= 1 / _LARGEST_WEIGHT):
+            raise InvalidInputError(
+                f"sample_weight goes from {weights.min():.2g} to {weights.max():.2g}, and products "
+                "of two weights leave floating point; pass weights of about 1"
+            )
+        differing: Pairs
+        if pairs is None:
+            differing = signal_pairs(features, signal, weights)
+            # A logarithm of a weight is a sum, whose terms can be larger.
+            most = 2 * float(np.abs(np.log(weights)).max())
+        else:
+            differing, most = _listed(features, signal, weights, pairs), 0.0
         # A weight is a sum over signals, and the largest of P exponents is above their mean by the
         # logarithm of P at most.
-        constant = np.atleast_2d(np.transpose(z)).shape[0] + math.log(differing.n_pairs)
-        if isinstance(differing.log_weight, SignalWeights):
-            # A logarithm of a weight is a sum, whose terms can be larger.
-            constant += 2 * float(np.abs(differing.log_weight.log_sample_weight).max())
-        draw = _draw if pairs is None else None
-        super().__init__(differing, Exponentials(constant), draw=draw)
+        loss = Exponentials(signal.shape[1] + math.log(differing.n_pairs) + most)
+        super().__init__(differing, loss, draw=_draw if pairs is None else None)
 
-    @underflow_ignored()
+    @np.errstate(under="ignore")
     def log_value(self, metric: FloatArray) -> float:
         """Return ``log Q(M)``, finite also if ``Q(M)`` underflows to 0."""
         return self.at(metric).logarithm().value

@@ -7,20 +7,21 @@ from typing import Any
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.entries import IndexArray
 from gdaopt.linalg.samples import Samples, is_sparse
 from gdaopt.objectives.comparisons import MarginLoss
 from gdaopt.objectives.pair_loss import LossValues, gram
 from gdaopt.objectives.pair_objective import PairObjective
-from gdaopt.objectives.pairs.base import Changes, Indices
+from gdaopt.objectives.pairs.changes import Changes
 from gdaopt.objectives.pairs.expressions import all_distances, expression_bytes
-from gdaopt.objectives.pairs.passes import Tile, classes_of, own_classes
+from gdaopt.objectives.pairs.pairs import Tile
 from gdaopt.objectives.pairs.reading import (
     LabelledPairs,
     class_codes,
     mean_squares,
     read_samples,
 )
-from gdaopt.objectives.pairs.rectangles import RectanglePairs
+from gdaopt.objectives.pairs.rectangles import RectanglePairs, classes_of, own_classes
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.scalar_functions import SmoothHinge
 from gdaopt.support.cvxpy_loading import cp
@@ -30,7 +31,7 @@ from gdaopt.support.validation import FloatArray, integer, number
 _TILE_ENTRIES = 2**18  # 2 MB: the distances that neighbours are found in
 
 
-def target_neighbors(features: Samples, codes: Indices, n_neighbors: int) -> Indices:
+def target_neighbors(features: Samples, codes: IndexArray, n_neighbors: int) -> IndexArray:
     """Return the nearest samples of the same class by Euclidean distance, of shape (N, k)."""
     targets = np.zeros((features.shape[0], n_neighbors), dtype=np.intp)
     for code in range(int(codes.max()) + 1):
@@ -60,7 +61,7 @@ def _squared_distances(left: Samples, right: Samples) -> FloatArray:
 class LMNNLoss(MarginLoss):
     """``Σ_ij (a δ_ij + b Σ_l h(m + δ_ij - δ_il))`` over targets j and impostors l of i."""
 
-    def __init__(self, codes: Indices, targets: Indices, *options: Any) -> None:
+    def __init__(self, codes: IndexArray, targets: IndexArray, *options: Any) -> None:
         super().__init__(*options)
         self.codes = codes
         self.targets = targets
@@ -183,7 +184,7 @@ class LMNN(PairObjective[LMNNLoss]):
         """Return ``L = (μ/(N k ω)) Σ_ijl (‖d_ij‖⁴ + ‖d_il‖⁴)``, which holds for every metric."""
         triplets, total = self.loss, 0.0
         n_targets = triplets.targets.shape[1]
-        for tile, squares in zip(self.pairs.tiles(), self.squares(), strict=True):
+        for tile, squares in zip(self.pairs.tiles, self.squares(), strict=True):
             fourth = squares**2
             near = np.take_along_axis(fourth, triplets.targets[tile.rows], axis=1).sum(axis=1)
             is_other = np.not_equal.outer(triplets.codes[tile.rows], triplets.codes)

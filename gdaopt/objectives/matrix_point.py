@@ -30,11 +30,7 @@ class MatrixPoint(Point, ABC):
     def __init__(self, objective: Any, metric: FloatArray) -> None:
         check_time()
         self.objective = objective
-        self._metric = read_only(metric)
-
-    @property
-    def metric(self) -> FloatArray:
-        return self._metric
+        self.metric = read_only(metric)
 
     def gradient_entries(self, rows: IndexArray, columns: IndexArray) -> FloatArray:
         return self.gradient()[rows, columns]
@@ -49,13 +45,13 @@ class MatrixPoint(Point, ABC):
 class MatrixLine(Line, ABC):
     """The objective of a `MatrixPoint` along a direction."""
 
-    def __init__(self, start: MatrixPoint, direction: Direction) -> None:
-        self.start = start
+    def __init__(self, point: MatrixPoint, direction: Direction) -> None:
+        self.point = point
         self.direction = direction
 
     def at(self, gamma: float) -> MatrixPoint:
-        start = self.start
-        return type(start)(start.objective, self.direction.added_to(start.metric, gamma))
+        point = self.point
+        return type(point)(point.objective, self.direction.added_to(point.metric, gamma))
 
 
 class FactoredPoint(MatrixPoint, BarrierPoint):
@@ -111,35 +107,35 @@ class FactoredLine(MatrixLine):
     step costs O(K), and leaves the cone if some ``γ λ_i ≤ -1``.
     """
 
-    start: FactoredPoint
+    point: FactoredPoint
 
     @cached_property
     def _slope(self) -> float:
-        return self.direction.inner(self.start.linear)
+        return self.direction.inner(self.point.linear)
 
     @cached_property
     def _spectrum(self) -> tuple[FloatArray, FloatArray | float]:
         """The eigenvalues and the weights."""
-        start = self.start
-        if start.factor is None:
-            return np.full(len(start.metric), math.nan), 1.0
-        change = self.direction.added_to(np.zeros_like(start.metric), 1.0)
-        return start.along(start.in_factor_coordinates(change))
+        point = self.point
+        if point.factor is None:
+            return np.full(len(point.metric), math.nan), 1.0
+        change = self.direction.added_to(np.zeros_like(point.metric), 1.0)
+        return point.along(point.in_factor_coordinates(change))
 
     def value(self, gamma: float) -> float:
         eigenvalues, weights = self._spectrum
         stretches = gamma * eigenvalues
         if not stretches.min() > -1:
             return math.inf
-        terms, _, _ = self.start.terms(stretches)
-        return self.start.value + gamma * self._slope + float((weights * terms).sum())
+        terms, _, _ = self.point.terms(stretches)
+        return self.point.value + gamma * self._slope + float((weights * terms).sum())
 
     def derivatives(self, gamma: float) -> tuple[float, float]:
         eigenvalues, weights = self._spectrum
         stretches = gamma * eigenvalues
         if not stretches.min() > -1:
             return math.inf, math.inf
-        _, first, second = self.start.terms(stretches)
+        _, first, second = self.point.terms(stretches)
         rates = weights * eigenvalues
         return self._slope + float(rates @ first), float((rates * eigenvalues) @ second)
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from gdaopt.objectives.pair_loss import DistanceLoss, LossValues, weighted_curvature
 from gdaopt.objectives.pair_objective import PairObjective, isotropic_trace, nothing_pulls
-from gdaopt.objectives.pairs.base import Changes
+from gdaopt.objectives.pairs.changes import Changes
 from gdaopt.objectives.pairs.expressions import squared_distances
-from gdaopt.objectives.pairs.passes import Tile
+from gdaopt.objectives.pairs.pairs import Tile
 from gdaopt.objectives.pairs.reading import Chosen, LabelledPairs, read_labelled_pairs
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.scalar_functions import (
@@ -80,7 +80,7 @@ class SeparablePairs(PairObjective[_SeparableLoss]):
     def lipschitz(self, _min_eigenvalue: float, /) -> float | None:
         """Return ``L = Σ_p w_p max ψ'' ‖d_p‖⁴``, which holds for every metric."""
         total = 0.0
-        for tile, squares in zip(self.pairs.tiles(), self.squares(), strict=True):
+        for tile, squares in zip(self.pairs.tiles, self.squares(), strict=True):
             for term in self.terms:
                 fourth = float((squares[self.labelled.mask(tile, term.similar)] ** 2).sum())
                 total += term.weight * term.function.max_curvature * fourth
@@ -337,6 +337,6 @@ class DEML(SeparablePairs):
         if not min_eigenvalue > 0:
             return None
         term, total = self.terms[0], 0.0
-        for tile, squares in zip(self.pairs.tiles(), self.squares(), strict=True):
+        for tile, squares in zip(self.pairs.tiles, self.squares(), strict=True):
             total += float(np.sqrt(squares[self.labelled.mask(tile, False)]).sum())
         return float(term.weight * total / (4 * min_eigenvalue**1.5))

@@ -11,16 +11,17 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.entries import IndexArray
 from gdaopt.linalg.magnitudes import magnitude_form
 from gdaopt.linalg.samples import is_sparse
 from gdaopt.objectives.base import Objective
 from gdaopt.objectives.cluster import Cluster
 from gdaopt.objectives.pair_loss import DistanceLoss
-from gdaopt.objectives.pair_point import GramPoint, PairPoint, SparsePoint
+from gdaopt.objectives.pair_point import PairPoint, SparsePoint
 from gdaopt.objectives.pair_sums import PairSums, add_sums, chunk_sums, pair_sums
-from gdaopt.objectives.pairs.base import Indices, Pairs, Scatter
 from gdaopt.objectives.pairs.expressions import expression_bytes
-from gdaopt.objectives.pairs.passes import MANY_PAIRS, Factors, PairValues
+from gdaopt.objectives.pairs.pairs import MANY_PAIRS, Factors, Pairs, PairValues
+from gdaopt.objectives.pairs.scatter import Scatter
 from gdaopt.objectives.protocol import Point
 from gdaopt.objectives.round_off import UNIT, RoundOff
 from gdaopt.support.resources import check_fits, mapped
@@ -42,7 +43,7 @@ _LEAST = 2  # samples of each class
 
 LossT = TypeVar("LossT", bound=DistanceLoss, covariant=True)
 
-Draw = Callable[[Any, Any, int], tuple[Pairs, DistanceLoss, Indices]]
+Draw = Callable[[Any, Any, int], tuple[Pairs, DistanceLoss, IndexArray]]
 """Returns the pairs and the loss of about n samples, given the pairs and the loss of all, and n.
 
 With them come the indices of the samples, in the order of the new pairs.
@@ -119,12 +120,12 @@ class PairObjective(Objective, Generic[LossT]):
         objective.is_single_pass, objective.has_many_features = True, False
         return objective
 
-    def of_features(self, features: Indices, gram: FloatArray) -> PairObjective[DistanceLoss]:
+    def of_features(self, features: IndexArray, gram: FloatArray) -> PairObjective[DistanceLoss]:
         """Return the same loss of distances by some of the features, and by a Gram matrix."""
         return PairObjective(self.pairs.of_features(features, gram), self.loss, draw=self._draw)
 
-    def at_gram(self, gram: FloatArray) -> GramPoint:
-        """Return the objective at the Gram matrix ``X M X'`` of the samples under a metric."""
+    def at_gram(self, gram: FloatArray) -> tuple[PairSums, FloatArray]:
+        """Return sums at the Gram matrix ``X M X'`` of the samples, and the N×N gradient by it."""
         what = f"the Gram matrix of {self.n_samples} samples"
         check_fits(8.0 * _GRAM_MATRICES * self.n_samples**2, what, "take fewer samples")
         pairs = self.pairs.of_features(np.zeros(0, dtype=np.intp), gram)
@@ -133,8 +134,8 @@ class PairObjective(Objective, Generic[LossT]):
         def laplacian(p: Iterable[FloatArray], degrees: FloatArray | None) -> Scatter:
             return Scatter.of(pairs.laplacian(p, degrees))
 
-        sums = pair_sums(self.loss, pairs, distances, laplacian, self.pairs.squares)
-        return GramPoint(sums, self.loss.sign * sums.scale * sums.scatter.dense)
+        sums = pair_sums(self.loss, pairs, distances, laplacian)
+        return sums, self.loss.sign * sums.scale * sums.scatter.dense
 
     @np.errstate(over="ignore", invalid="ignore")
     def round_off(self, sums: PairSums, metric: FloatArray | csr_array) -> RoundOff:
@@ -142,18 +143,19 @@ class PairObjective(Objective, Generic[LossT]):
 
         The metric is an array or sparse.
         """
-        weight, cancelled = sums.weight, np.zeros_like(sums.squares)
+        weight, squares = float(sums.degrees.sum()) / 2, self.pairs.squares(sums.degrees)
+        cancelled = np.zeros_like(squares)
         if self.loss.cancelled is not None:
             weight += float(self.loss.cancelled.sum()) / 2
             cancelled = self.pairs.squares(self.loss.cancelled)
         of_terms = abs(sums.scaled) + self.constant * weight
-        of_terms += magnitude_form(metric, np.sqrt(sums.squares + cancelled))
-        factor = _ROUNDINGS + 6 * self.n_features + 4 * self.n_tiles
+        of_terms += magnitude_form(metric, np.sqrt(squares + cancelled))
+        factor = _ROUNDINGS + 6 * self.n_features + 4 * len(self.pairs.tiles)
         of_slopes = _SLOPE_ROUNDINGS + 2 * self.pairs.longest_sum
         unit = UNIT * sums.scale + _SMALLEST_NUMBER
         return RoundOff(
             factor * unit * of_terms,
-            np.sqrt(unit * (of_slopes * sums.squares + _ROUNDINGS * cancelled)),
+            np.sqrt(unit * (of_slopes * squares + _ROUNDINGS * cancelled)),
         )
 
     def at(self, metric: Any) -> Point:
@@ -228,13 +230,8 @@ class PairObjective(Objective, Generic[LossT]):
         sizes = (np.abs(tile[np.isfinite(tile)]) for tile in self.pairs.log_weights or ())
         return self.loss.constant + max((size.max(initial=0.0) for size in sizes), default=0.0)
 
-    @cached_property
-    def n_tiles(self) -> int:
-        """How many tiles the pairs have."""
-        return sum(1 for _ in self.pairs.tiles())
 
-
-def draw_stratified(strata: Indices, size: int) -> tuple[Indices, FloatArray]:
+def draw_stratified(strata: IndexArray, size: int) -> tuple[IndexArray, FloatArray]:
     """Return about `size` samples, of each stratum its share, and how many each represents."""
     rng = np.random.default_rng(0)
     indices, counts = [], []

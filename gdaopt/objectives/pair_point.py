@@ -22,8 +22,8 @@ from gdaopt.linalg.samples import is_sparse, products_of
 from gdaopt.objectives.matrix_point import MatrixPoint
 from gdaopt.objectives.pair_loss import DistanceLoss, LossValues, thin, weighted_curvature
 from gdaopt.objectives.pair_sums import PairSums, pair_sums
-from gdaopt.objectives.pairs.base import Pairs, Rates, SquaredChanges
-from gdaopt.objectives.pairs.passes import Factors, PairValues
+from gdaopt.objectives.pairs.changes import Rates, SquaredChanges
+from gdaopt.objectives.pairs.pairs import Factors, Pairs, PairValues
 from gdaopt.objectives.protocol import Derivatives, Line, Point
 from gdaopt.objectives.round_off import RoundOff
 from gdaopt.support.resources import check_fits
@@ -48,16 +48,12 @@ class PairPoint(Point):
     def __init__(self, objective: Any, metric: FloatArray) -> None:  # a PairObjective
         self.objective = objective
         self.pairs: Pairs = objective.pairs
-        self._metric = read_only(metric)
+        self.metric = read_only(metric)
         self._gradient: FloatArray | None = None
         self._of_subsample: PairPoint | None = None
         # ``δ_p - log w_p`` of all pairs
         compute = partial(self.pairs.distances, metric)
         self.distances = PairValues(compute, objective.keeps_pairs)
-
-    @property
-    def metric(self) -> FloatArray:
-        return self._metric
 
     @cached_property
     def sums(self) -> PairSums:
@@ -77,15 +73,15 @@ class PairPoint(Point):
     @_without_warnings
     def gradient(self) -> FloatArray:
         if self._gradient is None:
-            scale = self.objective.loss.sign * self.sums.scale
-            self._gradient = read_only(np.asarray(scale * self.sums.scatter.dense))
+            scale: float = self.objective.loss.sign * self.sums.scale
+            self._gradient = read_only(scale * self.sums.scatter.dense)
         return self._gradient
 
     @_without_warnings
     def gradient_entries(self, rows: IndexArray, columns: IndexArray) -> FloatArray:
         if _GATHERING * len(rows) >= len(self.metric) ** 2:
             return self.gradient()[rows, columns]
-        scale = self.loss.sign * self.sums.scale
+        scale: float = self.objective.loss.sign * self.sums.scale
         return scale * self.sums.scatter.entries(rows, columns)
 
     @_without_warnings
@@ -95,7 +91,8 @@ class PairPoint(Point):
     @_without_warnings
     def scaled_slopes(self, atoms: Atoms) -> FloatArray:
         """Return the slopes in the unit of the loss."""
-        return self.loss.sign * self.sums.scatter.quadratic_forms(atoms)
+        sign: float = self.objective.loss.sign
+        return sign * self.sums.scatter.quadratic_forms(atoms)
 
     @property
     def curvature_point(self) -> PairPoint:
@@ -119,7 +116,8 @@ class PairPoint(Point):
         Of many pairs they are taken from some rows or some terms, always the same. The means, of
         shape (n,), are first subtracted from the changes of all distances.
         """
-        loss, pairs, size = self.loss, self.pairs, len(atoms)
+        loss: DistanceLoss = self.objective.loss
+        pairs, shift, size = self.pairs, self.sums.shift, len(atoms)
         values = np.ascontiguousarray(atoms.projected(pairs.features).T)
         total = np.zeros((size, size))
         if not size:
@@ -132,13 +130,13 @@ class PairPoint(Point):
         if not loss.curvature_is_local:
             every, n_values = 1 if least else max(1, pairs.n_pairs // _MOST_PAIRS), size
         place, n_seen, rng = 0, 0, np.random.default_rng(0)
-        for tile, of_tile in zip(pairs.tiles(), self.distances, strict=True):
+        for tile, of_tile in zip(pairs.tiles, self.distances, strict=True):
             for part, rows in pairs.parts(tile, n_values):
                 place += 1
                 if place % every:
                     continue
                 changes = SquaredChanges(*pairs.samples(part), values, means)
-                distances = of_tile[rows]
+                distances = of_tile[rows] + shift
                 n_seen += distances.size
                 at = loss.at(part, distances)
                 if least:
@@ -147,12 +145,6 @@ class PairPoint(Point):
                     total += at.curvature(changes)
         total *= pairs.n_pairs / n_seen
         return total
-
-    @cached_property
-    def loss(self) -> DistanceLoss:
-        """The loss in the unit of the sums."""
-        loss: DistanceLoss = self.objective.loss
-        return loss.in_unit(self.sums.shift)
 
     def line(self, direction: Direction) -> PairLine:
         return PairLine(self, direction)
@@ -165,7 +157,7 @@ class PairPoint(Point):
         total, metric = self.sums, self.metric
         if not math.isfinite(total.value):
             return f"the objective is {total.value}: the metric is far outside of the cone"
-        if not np.isfinite(total.squares).all():
+        if not np.isfinite(total.degrees).all():
             return (
                 "the gradient of the objective is not finite: the distance of two samples is 0 "
                 "under this metric, though they differ; start from a positive definite metric"
@@ -174,10 +166,10 @@ class PairPoint(Point):
             return None
         every = np.arange(len(metric))  # the largest entry is on the diagonal: it is semidefinite
         steepest = float(total.scatter.entries(every, every).max())
-        is_small = steepest <= _NOISE * float(total.squares.sum())
-        is_flat = steepest * float(np.trace(metric)) <= _NOISE * total.scaled
         is_lost = steepest * total.scale <= _LEAST_GRADIENT or total.value == 0
-        return self._underflow(steepest) if is_lost or (is_small and is_flat) else None
+        if not is_lost and steepest * float(np.trace(metric)) <= _NOISE * total.scaled:
+            is_lost = steepest <= _NOISE * float(self.pairs.squares(total.degrees).sum())
+        return self._underflow(steepest) if is_lost else None
 
     def _underflow(self, steepest: float) -> str:
         """Say by which factor to rescale if Q or its gradient is 0, or nearly, in float64."""
@@ -205,31 +197,33 @@ class PairPoint(Point):
 class PairLine(Line):
     """The loss along a direction, along which the distances are ``δ + γ η`` with the rates η."""
 
-    def __init__(self, start: PairPoint, direction: Direction) -> None:
-        self.start = start
+    def __init__(self, point: PairPoint, direction: Direction) -> None:
+        self.point = point
         self.direction = direction
-        self.has_balance = bool(start.objective.loss.is_exponential)
+        self.has_balance = bool(point.objective.loss.is_exponential)
 
     @cached_property
     def rates(self) -> PairValues:
         """η of all pairs."""
-        pairs = self.start.pairs
+        pairs = self.point.pairs
         factors = Factors.of(*self.direction.factors(pairs.features))
-        return PairValues(partial(pairs.products, factors), self.start.objective.keeps_pairs)
+        return PairValues(partial(pairs.products, factors), self.point.objective.keeps_pairs)
 
     def losses(self, gamma: float) -> Iterator[LossValues]:
         """Yield the loss of each tile at ``M + γ D``."""
-        start = self.start
+        point, shift = self.point, self.point.sums.shift
         for tile, distance, rate in zip(
-            start.pairs.tiles(), start.distances, self.rates, strict=True
+            point.pairs.tiles, point.distances, self.rates, strict=True
         ):
             trial = rate * gamma
             trial += distance
-            yield start.loss.at(tile, trial)
+            if shift:
+                trial += shift
+            yield point.objective.loss.at(tile, trial)
 
     @_without_warnings
     def value(self, gamma: float) -> float:
-        return self.start.sums.scale * sum(loss.value for loss in self.losses(gamma))
+        return self.point.sums.scale * sum(loss.value for loss in self.losses(gamma))
 
     @_without_warnings
     def derivatives(self, gamma: float) -> tuple[float, float]:
@@ -237,8 +231,8 @@ class PairLine(Line):
         for loss, rate in zip(self.losses(gamma), self.rates, strict=True):
             bend += float(loss.curvature(Rates(rate))[0, 0])
             slope += float(np.vdot(loss.first(), rate))
-        scale = self.start.sums.scale
-        return self.start.loss.sign * scale * slope, scale * bend
+        scale = self.point.sums.scale
+        return self.point.objective.loss.sign * scale * slope, scale * bend
 
     @_without_warnings
     def balance(self, gamma: float) -> tuple[float, float]:
@@ -259,16 +253,8 @@ class PairLine(Line):
         return math.log(rising / falling), rising_rate / rising + falling_rate / falling
 
     def at(self, gamma: float) -> PairPoint:
-        start = self.start
-        return PairPoint(start.objective, self.direction.added_to(start.metric, gamma))
-
-
-@dataclass(frozen=True, eq=False)
-class GramPoint:
-    """An objective of pairs at a Gram matrix of its N samples, with its N×N gradient."""
-
-    sums: PairSums
-    gradient: FloatArray
+        point = self.point
+        return PairPoint(point.objective, self.direction.added_to(point.metric, gamma))
 
 
 class SparsePoint(MatrixPoint):
@@ -281,35 +267,36 @@ class SparsePoint(MatrixPoint):
         self._sparse_metric = metric
 
     @cached_property
-    def metric(self) -> FloatArray:
+    def metric(self) -> FloatArray:  # type: ignore[override]  # made only where it is asked for
+        """The metric matrix as an array, unless that takes too much memory."""
         _check_dense(self.objective.n_features)
         metric: Any = self._sparse_metric
         return read_only(metric.toarray())
 
     @cached_property
-    def _of_gram(self) -> GramPoint:
+    def _of_gram(self) -> tuple[PairSums, FloatArray]:
         samples = self.objective.pairs.features
         product: Any = samples @ (self._sparse_metric @ samples.T)
         gram: FloatArray = product.toarray() if is_sparse(product) else product
-        point: GramPoint = self.objective.at_gram((gram + gram.T) / 2)
-        return point
+        found: tuple[PairSums, FloatArray] = self.objective.at_gram((gram + gram.T) / 2)
+        return found
 
     @property
     def value(self) -> float:
-        return self._of_gram.sums.value
+        return self._of_gram[0].value
 
     @cached_property
     def _gradient(self) -> FloatArray:
         _check_dense(self.objective.n_features)
         samples = self.objective.pairs.features
-        half: FloatArray = samples.T @ products_of(self._of_gram.gradient, samples) / 2
+        half: FloatArray = samples.T @ products_of(self._of_gram[1], samples) / 2
         return read_only(half + half.T)
 
     def gradient(self) -> FloatArray:
         return self._gradient
 
     def round_off(self) -> RoundOff:
-        stated: RoundOff = self.objective.round_off(self._of_gram.sums, self._sparse_metric)
+        stated: RoundOff = self.objective.round_off(self._of_gram[0], self._sparse_metric)
         return stated
 
     def curvature(self, _atoms: Atoms, /) -> FloatArray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import reduce
 from itertools import islice
 from operator import add, mul
 from typing import Any
@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from gdaopt.objectives.pair_loss import DistanceLoss
-from gdaopt.objectives.pairs.base import Pairs, Scatter
-from gdaopt.objectives.pairs.passes import Factors, PairValues
+from gdaopt.objectives.pairs.pairs import Factors, Pairs, PairValues
+from gdaopt.objectives.pairs.scatter import Scatter
 from gdaopt.support.validation import FloatArray
 
 Adjoint = Callable[[Iterable[FloatArray], FloatArray | None], Scatter]
@@ -30,7 +30,9 @@ _LARGEST_SUM = 1e130  # in units of the shift: then the products of the terms ar
 
 @dataclass(frozen=True, eq=False)
 class PairSums:
-    """Sums over pairs at a metric, in units of ``exp(shift)``; c are the derivatives by distances.
+    """Sums over pairs at a metric; c are the derivatives by distances.
+
+    Of an exponential loss they are in units of ``exp(shift)``: of the largest term, or nearly so.
 
     Attributes
     ----------
@@ -40,20 +42,16 @@ class PairSums:
         The value.
     scatter : Scatter
         The gradient times the sign of the loss.
-    weight : float
-        ``Σ_p |c_p|``.
-    squares : ndarray of shape (K,)
-        ``Σ_p |c_p| (y_rk² + y_ck²)`` over the pairs p = (r, c), with the sizes y of the samples
-        ("Lemma: round-off of sums over pairs").
+    degrees : ndarray of shape (N,)
+        The sum of ``|c_p|`` over the pairs of each sample.
     """
 
     shift: float
     scaled: float
     scatter: Scatter
-    weight: float
-    squares: FloatArray
+    degrees: FloatArray
 
-    @cached_property
+    @property
     def scale(self) -> float:
         """``exp(shift)``, infinite if that overflows."""
         # Metrics far outside of the cone have distances below -709.
@@ -76,33 +74,33 @@ def pair_sums(
     pairs: Pairs,
     distances: Iterable[FloatArray],
     adjoint: Adjoint | None = None,
-    squares: Callable[[FloatArray], FloatArray] | None = None,
 ) -> PairSums:
     """Return the sums of a loss at the distances of all pairs, which may be gone through twice.
 
-    The adjoint of the distances is `Pairs.scatter`, if it is left out; and squares `Pairs.squares`.
+    The adjoint of the distances is `Pairs.scatter`, if it is left out.
     """
-    adjoint, squares = adjoint or pairs.scatter, squares or pairs.squares
+    adjoint = adjoint or pairs.scatter
     for n_tiles in (1, None):
         shift = 0.0
         if loss.is_exponential:  # its unit is the largest term, at first that of one tile
             shift = -float(min(map(np.min, islice(distances, n_tiles))))
         all_vanish = shift == -math.inf
-        in_unit = loss if all_vanish else loss.in_unit(shift)
         values: list[float] = []
         degrees = np.zeros(pairs.features.shape[0])
-        first = _derivatives(in_unit, pairs, distances, values, degrees)
+        unit = 0.0 if all_vanish else shift
+        first = _derivatives(loss, pairs, distances, unit, values, degrees)
         scatter = adjoint(first, degrees if loss.sign < 0 else None)
         value = sum(values)
         if not loss.is_exponential or (value <= _LARGEST_SUM and not all_vanish):
             break
-    return PairSums(shift, value, scatter, float(degrees.sum()) / 2, squares(degrees))
+    return PairSums(shift, value, scatter, degrees)
 
 
 def _derivatives(
     loss: DistanceLoss,
     pairs: Pairs,
     distances: Iterable[FloatArray],
+    shift: float,
     values: list[float],
     degrees: FloatArray,
 ) -> Iterator[FloatArray]:
@@ -110,7 +108,9 @@ def _derivatives(
 
     To the degrees of samples it adds the magnitudes of derivatives that can have both signs.
     """
-    for tile, of_tile in zip(pairs.tiles(), distances, strict=True):
+    for tile, of_tile in zip(pairs.tiles, distances, strict=True):
+        if shift:
+            of_tile = np.add(of_tile, shift, out=of_tile if of_tile.flags.writeable else None)
         at = loss.at(tile, of_tile)
         values.append(at.value)
         first = at.first()
@@ -141,6 +141,5 @@ def add_sums(chunks: Sequence[PairSums]) -> PairSums:
         shift,
         total(lambda sums: sums.scaled),
         Scatter.of(total(lambda sums: sums.scatter.dense)),
-        total(lambda sums: sums.weight),
-        total(lambda sums: sums.squares),
+        total(lambda sums: sums.degrees),
     )

@@ -77,12 +77,15 @@ class Derivatives(Protocol):
 
 
 class Point(Derivatives, Protocol):
-    """An objective at one metric matrix."""
+    """An objective at one metric matrix.
 
-    @property
-    @abstractmethod
-    def metric(self) -> FloatArray:
-        """The K×K metric matrix, read-only."""
+    Attributes
+    ----------
+    metric : ndarray of shape (K, K)
+        The metric matrix, read-only.
+    """
+
+    metric: FloatArray
 
     @abstractmethod
     def gradient(self) -> FloatArray:

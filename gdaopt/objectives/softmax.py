@@ -8,13 +8,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.entries import IndexArray
 from gdaopt.objectives.pair_loss import NEGLIGIBLE, DistanceLoss, LossValues, gram, thin
 from gdaopt.objectives.pair_objective import PairObjective, draw_stratified, isotropic_trace
-from gdaopt.objectives.pairs.base import Changes, Indices
+from gdaopt.objectives.pairs.changes import Changes
 from gdaopt.objectives.pairs.expressions import all_distances
-from gdaopt.objectives.pairs.passes import MANY_PAIRS, Tile, classes_of, own_classes
+from gdaopt.objectives.pairs.pairs import MANY_PAIRS, Tile
 from gdaopt.objectives.pairs.reading import class_codes, read_samples, read_weights
-from gdaopt.objectives.pairs.rectangles import RectanglePairs
+from gdaopt.objectives.pairs.rectangles import RectanglePairs, classes_of, own_classes
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
@@ -26,7 +27,7 @@ _NEGLIGIBLE = 1e-7  # such shares of the largest in a row hardly change a Newton
 class SoftmaxLoss(DistanceLoss):
     """A mean over samples i, sorted by class, of a function of ``p_ij ∝ exp(-δ_ij)``, j ≠ i."""
 
-    def __init__(self, codes: Indices, weights: FloatArray) -> None:
+    def __init__(self, codes: IndexArray, weights: FloatArray) -> None:
         self.codes = codes
         self.weights = weights
         self.classes = classes_of(codes)
@@ -72,7 +73,7 @@ LossT = TypeVar("LossT", bound=SoftmaxLoss)
 
 def _draw(
     pairs: RectanglePairs, loss: LossT, n_samples: int
-) -> tuple[RectanglePairs, LossT, Indices]:
+) -> tuple[RectanglePairs, LossT, IndexArray]:
     """Return the pairs and the loss of about `n_samples` samples, stratified by the classes."""
     chosen, counts = draw_stratified(loss.codes, n_samples)
     weights = loss.weights[chosen] * counts
@@ -102,13 +103,13 @@ class SoftmaxObjective(PairObjective[LossT]):
 
     def auto_trace_bound(self) -> float:
         """Return the trace under which the mean squared distance within classes is log(N - 1)."""
-        pulls = (self.loss.pulls(tile) for tile in self.pairs.tiles())
+        pulls = (self.loss.pulls(tile) for tile in self.pairs.tiles)
         distance = math.log(self.pairs.features.shape[0] - 1)
         return isotropic_trace(distance, self.pairs.scatter_diagonal(pulls))
 
     def lipschitz(self, _min_eigenvalue: float, /) -> float:
         """Return ``L = Σ_i s_i max_k ‖d_ik‖⁴ / Σ_i s_i``, which holds for every metric."""
-        tiles = zip(self.pairs.tiles(), self.squares(), strict=True)
+        tiles = zip(self.pairs.tiles, self.squares(), strict=True)
         return sum(
             float(self.loss.weights[tile.rows] @ squares.max(axis=1) ** 2)
             for tile, squares in tiles
@@ -201,7 +202,7 @@ class MCML(SoftmaxObjective[_MCMLLoss]):
         distances, position, constraints = all_distances(self.pairs.features, metric)
         others = position[~np.eye(size, dtype=bool)]
         rows = cp.reshape(distances[others], (size, size - 1), order="C")
-        pulls = np.concatenate([self.loss.pulls(tile) for tile in self.pairs.tiles()])
+        pulls = np.concatenate([self.loss.pulls(tile) for tile in self.pairs.tiles])
         pulls += pulls.T
         pulled = pulls[np.triu_indices(size, 1)] @ distances
         return pulled + self.loss.weights @ cp.log_sum_exp(-rows, axis=1), constraints

@@ -30,8 +30,7 @@ _MOST_FEATURES = 40  # that are drawn if there are many
 
 def axes_or_new(ax: Any, width: float = 6.4, height: float = 4.8) -> Axes:
     """Return the axes that a caller passed, or for None the axes of a new figure of pyplot."""
-    axes: Axes = _new_axes((1, 1), width, height)[0, 0] if ax is None else _check_axes(ax)
-    return axes
+    return _new_axes((1, 1), width, height)[0, 0] if ax is None else _check_axes(ax)
 
 
 def axes_of_shape(ax: Any, shape: tuple[int, ...], width: float, height: float) -> AxesArray:

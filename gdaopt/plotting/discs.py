@@ -102,7 +102,9 @@ def discs(
                 draw = _draw_circles if circles else _draw_rows
                 draw(panel, centres[shown], radii[shown], labels)
                 if circles:
-                    _mark_eigenvalues(panel, of.block)
+                    found = np.linalg.eigvalsh(of.block)
+                    crosses: dict[str, Any] = {"color": cycle_colour(1), "zorder": 5}
+                    panel.plot(found, np.zeros(len(found)), "x", label="eigenvalues", **crosses)
                 panel.set_title(title)
                 label = rf"$\lambda_{{\min}}$ = {smallest:.3g}"
                 panel.axvline(
@@ -195,15 +197,3 @@ def _mark_points(ax: Axes, centres: FloatArray, radii: FloatArray, heights: Floa
     ax.plot(centres, heights, "o", markersize=0.5 * size, label="centres", **style)
     ax.plot(centres - radii, heights, "|", markersize=1.3 * size, label="left-ends", **style)
     ax.plot(centres + radii, heights, alpha=0)  # invisible, so that the limits hold the right ends
-
-
-def _mark_eigenvalues(ax: Axes, M: FloatArray) -> None:
-    eigenvalues = np.linalg.eigvalsh(M)
-    ax.plot(
-        eigenvalues,
-        np.zeros(len(eigenvalues)),
-        "x",
-        color=cycle_colour(1),
-        label="eigenvalues",
-        zorder=5,
-    )

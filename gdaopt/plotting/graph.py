@@ -88,7 +88,7 @@ def graph(
         ax.set_axis_off()
         ax.set(aspect="equal", xlim=(-1.1, 1.1), ylim=(-1.1, 1.1))
         inches = np.array(ax.get_window_extent().size) / figure_of(ax).dpi
-        # Of neighbouring nodes, in points; what the layout leaves for the circle is not known yet.
+        # Points between neighbours; what the layout leaves for the circle is not known yet.
         apart = np.pi * 72 * _DIAMETER * float(inches.min()) / len(shown)
         _draw_nodes(ax, places, loops, apart)
         _write_names(ax, places, labels, apart, 72 * _NAMES_SHARE * float(inches[0]))

@@ -66,57 +66,54 @@ def left_ends(run: Run, ax: Axes | None = None, *, legend: bool = True) -> Axes:
     >>> ax.get_xlabel(), ax.get_yscale()
     ('iteration', 'log')
     """
+    from matplotlib import rcParams
+
     history = as_history(run)
     legend = flag("legend", legend)
     ax = axes_or_new(ax)
     with drawing(ax):
-        _draw(ax, history)
+        width = rcParams["lines.linewidth"]
+        iterations = history.column("iteration")
+        ends, rho = history.left_ends, history.min_eigenvalue
+        _shade_diagonal_steps(ax, history)
+        if ends is not None and ends.shape[1] <= _MOST_LINES:
+            thin: dict[str, Any] = {"linewidth": _THIN * width, "alpha": 0.5}
+            for feature in ends.T:
+                ax.plot(iterations, feature, label="_left-end", color=cycle_colour(0), **thin)
+        if ends is None:
+            lowest, highest = history.column("left_end_min"), history.column("left_end_max")
+        else:
+            lowest, highest = ends.min(axis=1), ends.max(axis=1)
+        ax.fill_between(
+            iterations,
+            lowest,
+            highest,
+            facecolor=(cycle_colour(0), 0.2),
+            edgecolor=cycle_colour(0),
+            linewidth=0.7 * width,
+            label="left-ends",
+        )
+        smallest = history.column("lambda_min")
+        is_known = np.isfinite(smallest)
+        ax.plot(
+            iterations[is_known],
+            smallest[is_known],
+            color=ink(),
+            marker="" if len(iterations) > 1 else "o",
+            label=r"$\lambda_{\min}$",
+        )
+        levels = smallest[is_known]
+        if np.isfinite(rho):
+            ax.axhline(rho, color=cycle_colour(1), linestyle="--", label=rf"$\rho$ = {rho:.3g}")
+            levels = np.append(levels, rho)
+        eigenvalue_axis(ax, np.concatenate([lowest, highest]), levels)
+        count_axis(ax, "x")
+        ax.set_xlim(iterations[0] - 0.5, iterations[-1] + 0.5)
+        ax.set_xlabel("iteration")
+        ax.set_ylabel("scaled left-ends" if any(history.column("scaling")) else "raw left-ends")
         if legend:
             legend_beside([ax])
     return ax
-
-
-def _draw(ax: Axes, run: History) -> None:
-    from matplotlib import rcParams
-
-    width = rcParams["lines.linewidth"]
-    iterations, ends, rho = run.column("iteration"), run.left_ends, run.min_eigenvalue
-    _shade_diagonal_steps(ax, run)
-    if ends is not None and ends.shape[1] <= _MOST_LINES:
-        thin: dict[str, Any] = {"color": cycle_colour(0), "linewidth": _THIN * width, "alpha": 0.5}
-        for feature in ends.T:
-            ax.plot(iterations, feature, label="_left-end", **thin)
-    if ends is None:
-        lowest, highest = run.column("left_end_min"), run.column("left_end_max")
-    else:
-        lowest, highest = ends.min(axis=1), ends.max(axis=1)
-    ax.fill_between(
-        iterations,
-        lowest,
-        highest,
-        facecolor=(cycle_colour(0), 0.2),
-        edgecolor=cycle_colour(0),
-        linewidth=0.7 * width,
-        label="left-ends",
-    )
-    smallest = run.column("lambda_min")
-    is_known = np.isfinite(smallest)
-    ax.plot(
-        iterations[is_known],
-        smallest[is_known],
-        color=ink(),
-        marker="" if len(iterations) > 1 else "o",
-        label=r"$\lambda_{\min}$",
-    )
-    levels = smallest[is_known]
-    if np.isfinite(rho):
-        ax.axhline(rho, color=cycle_colour(1), linestyle="--", label=rf"$\rho$ = {rho:.3g}")
-        levels = np.append(levels, rho)
-    eigenvalue_axis(ax, np.concatenate([lowest, highest]), levels)
-    count_axis(ax, "x")
-    ax.set_xlim(iterations[0] - 0.5, iterations[-1] + 0.5)
-    ax.set_xlabel("iteration")
-    ax.set_ylabel("scaled left-ends" if any(run.column("scaling")) else "raw left-ends")
 
 
 def _shade_diagonal_steps(ax: Axes, run: History) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -63,16 +63,13 @@ class History:
 def as_history(run: Run) -> History:
     """Return what pictures show of a run; refuse what is none, and one without rows."""
     if isinstance(run, Result):
-        history = _of_trace(run.trace)
-        return History(
-            **vars(history)
-            | {
-                "n_features": run.n_features,
-                "lower_bound": -math.inf if run.lower_bound is None else run.lower_bound,
-                "min_eigenvalue": run.feasible_set.min_eigenvalue,
-                "seconds": run.seconds,
-                "method": f"{run.method}, {run.solver}",
-            }
+        return replace(
+            _of_trace(run.trace),
+            n_features=run.n_features,
+            lower_bound=-math.inf if run.lower_bound is None else run.lower_bound,
+            min_eigenvalue=run.feasible_set.min_eigenvalue,
+            seconds=run.seconds,
+            method=f"{run.method}, {run.solver}",
         )
     if isinstance(run, Trace):
         return _of_trace(run)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from gdaopt.backends import Answer, Stopwatch
 from gdaopt.backends.protocol import ANALYTIC, Backend, LinearProgram, checked_point
 from gdaopt.backends.registry import check_solver_options, find_solver, make_backend
 from gdaopt.errors import InfeasibleProblemError, InvalidInputError, SolverFailedError
-from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, flag, is_finite, options_mapping, store_checked
 
@@ -32,33 +31,39 @@ _FARTHEST = 0.1
 _NEARLY_NOTHING = 1e-9
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ProgramOptions:
-    """Who solves a program, and how.
+    """Who solves programs, and how: the options are those of `gdaopt.methods.ProgramMethod`.
 
-    If it is not linear, `cone` is what solvers need, and `closed_form` says whether it has one.
+    Attributes
+    ----------
+    cone : str or None
+        The cone that the solver has to support, if the programs are not linear.
+    closed_form : bool
+        Whether ``"analytic"`` solves the programs.
     """
+
+    cone: ClassVar[str | None] = None
+    closed_form: ClassVar[bool] = True
 
     solver: str = "HIGHS"
     solver_opts: Mapping[str, Any] | None = None
     fallback: str | Sequence[str] = ()
-    isolate: bool = False
-    cone: str | None = None
-    closed_form: bool = True
+    isolate: bool | None = None
 
     def __post_init__(self) -> None:
         options = options_mapping("solver_opts", self.solver_opts)
         solver = find_solver(self.solver, self.cone, closed_form=self.closed_form)
-        store(self, solver=solver, solver_opts=options)
         fallback = (self.fallback,) if isinstance(self.fallback, str) else self.fallback
         if not isinstance(fallback, Sequence):
             raise InvalidInputError(
                 f"fallback must be names of solvers, got {shortened(self.fallback)}; such as "
                 "['CLARABEL', 'analytic']"
             )
-        store(self, fallback=tuple(find_solver(name, self.cone) for name in fallback))
+        names = [find_solver(name, self.cone) for name in fallback]
+        store(self, solver=solver, solver_opts=options, fallback=tuple(names))
         store_checked(self, flag, "isolate")
-        check_solver_options(self.solver, options)
+        check_solver_options(solver, options)
 
 
 def store(owner: object, **values: Any) -> None:
@@ -122,7 +127,7 @@ class Program:
         self.options = (
             solver if isinstance(solver, ProgramOptions) else ProgramOptions(solver=solver)
         )
-        isolate = flag("isolate", isolate) or self.options.isolate
+        isolate = flag("isolate", isolate) or bool(self.options.isolate)
         first = make_backend(self.options.solver, self.options.solver_opts, isolate=isolate)
         self.backends: list[Backend] = [first]
         for name in self.options.fallback:
@@ -165,7 +170,6 @@ class Program:
         start = time.perf_counter()
         failures: list[InfeasibleProblemError | SolverFailedError] = []
         for backend in self.backends:
-            check_time()
             left = None if time_limit is None else time_limit - (time.perf_counter() - start)
             try:
                 answer = backend.minimize(polytope, cost, watch, left)

@@ -112,7 +112,7 @@ class JointPolytope(Polytope):
             raise InfeasibleProblemError(
                 f"joint program: the floors need {needed:.6g} of a budget of {budget:.6g}"
             )
-        least_diagonal = self.min_eigenvalue + self.taken(self.floor)
+        least_diagonal = self.min_eigenvalue + self.row_use(self.floor)
         least = np.concatenate([least_diagonal, self.floor])
         start = least if self.current is None else self.current
         store(
@@ -185,14 +185,14 @@ class JointPolytope(Polytope):
         """Clip edges and rows to their bounds, then scale the surplus down to the budget."""
         size, least, unit, spare = len(self.v), self.least_diagonal, self.unit, self.spare
         edges = np.maximum(y[size:], 0.0)
-        rise = np.maximum(unit[:size] * y[:size] - least, self.taken(unit[size:] * edges))
+        rise = np.maximum(unit[:size] * y[:size] - least, self.row_use(unit[size:] * edges))
         total = float(rise.sum())  # edges use as much of the budget as of the rows
         if total > spare:
             edges *= spare / total
             rise *= spare / total
         return np.concatenate([(least + rise) / unit[:size], edges])
 
-    def taken(self, edges: FloatArray) -> FloatArray:
+    def row_use(self, edges: FloatArray) -> FloatArray:
         """Return how much of each row some weights of the edges use."""
         size, (first, second) = len(self.v), self.edges
         taken = np.zeros(size)
@@ -272,13 +272,13 @@ class JointShares(SharesPolytope):
     def point(self, y: FloatArray) -> FloatArray:
         joint, size = self.joint, len(self.joint.v)
         edges = self.spare * y[size:] / joint.weights
-        diagonal = joint.least_diagonal + self.spare * y[:size] + joint.taken(edges)
+        diagonal = joint.least_diagonal + self.spare * y[:size] + joint.row_use(edges)
         return np.concatenate([diagonal, joint.floor + edges])
 
     def coordinates(self, x: FloatArray) -> FloatArray:
         joint, size = self.joint, len(self.joint.v)
         edges = x[size:] - joint.floor
-        rise = x[:size] - joint.least_diagonal - joint.taken(edges)
+        rise = x[:size] - joint.least_diagonal - joint.row_use(edges)
         used = np.concatenate([rise, edges * joint.weights])
         return used / self.spare if self.spare else 0 * used
 

@@ -99,10 +99,10 @@ class _Cones:
     def __call__(self, y: cp.Variable) -> list[cp.Constraint]:
         feasible_set, size = self.feasible_set, self.n_features
         edges = feasible_set.family.edges_of(size)
-        return feasible_set.of(feasible_set.trace_bound * placed(y, size, edges))
+        return feasible_set.of(feasible_set.trace_bound * place_entries(y, size, edges))
 
 
-def placed(entries: cp.Expression, n_features: int, edges: Edges) -> cp.Expression:
+def place_entries(entries: cp.Expression, n_features: int, edges: Edges) -> cp.Expression:
     """Return the K×K matrix of a vector of entries in CVXPY's language."""
     matrix = placement(n_features, edges) @ entries
     return cp.reshape(matrix, (n_features, n_features), order="C")

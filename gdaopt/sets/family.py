@@ -136,7 +136,7 @@ class AtomFamily(ABC):
         """Return the nearest matrix of the cone of trace ≤ τ, for ``M - B`` of a symmetric M.
 
         It may be outside of the semidefinite cone by the accuracy. The correction of the projection
-        of a matrix nearby is a good start.
+        of a matrix nearby is a good guess.
         """
 
         def on_polyhedron(matrix: FloatArray) -> FloatArray:

@@ -150,14 +150,14 @@ class FeasibleSet(ShownAsTable, ABC):
 
         The matrix is symmetric. The answer may be outside of the semidefinite cone by a share of C,
         the accuracy; `made_feasible` moves it into the set. The correction of the projection of a
-        metric nearby is a good start.
+        metric nearby is a good guess.
         """
         metric = symmetric_matrix("metric", metric)
         size = len(metric)
         budget, base = self.budget(size), self.base(size)
         accuracy = number("accuracy", accuracy, above=0) * self.trace_bound
         projection = self.family.projected(metric - base, budget, accuracy, correction)
-        return replace(projection, point=projection.point + base)
+        return replace(projection, nearest=projection.nearest + base)
 
     def minimize_linear(self, gradient: FloatArray) -> LinearMinimum:
         """Minimise ``⟨G, M⟩`` over the set, exactly.

@@ -8,10 +8,7 @@ import cvxpy as cp
 import numpy as np
 
 from gdaopt.support.cvxpy_internals import AffAtom
-from gdaopt.support.cvxpy_loading import cvxpy_is_used
 from gdaopt.support.validation import FloatArray
-
-cvxpy_is_used()
 
 
 class Membership(AffAtom):

@@ -216,7 +216,7 @@ class TwoSparseAtoms(AtomFamily):
         graph = TwoSparseAtoms((-1,), self._mask)
         projection = graph.projected(flips * atomic_part, budget, accuracy, correction)
         back = None if projection.correction is None else flips * projection.correction
-        return replace(projection, point=flips * projection.point, correction=back)
+        return replace(projection, nearest=flips * projection.nearest, correction=back)
 
     # --- for CVXPY -------------------------------------------------------------------------------
 

@@ -197,8 +197,7 @@ def coordinates_text(coordinates: Samples, new: NewSamples) -> str:
     if new.labels is not None:
         table["label"] = new.labels
     table[[f"x{k + 1}" for k in range(coordinates.shape[1])]] = coordinates
-    text: str = table.to_csv()
-    return text
+    return table.to_csv()
 
 
 def as_classes(labels: npt.NDArray[np.str_], classes: Sequence[str]) -> npt.NDArray[np.str_]:

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from gdaopt.constraints.rows import ConstraintsOf, LinearConstraints, read_constraints
+from gdaopt.constraints.rows import LinearConstraints, read_constraints
 from gdaopt.datasets import Dataset
 from gdaopt.datasets.numbers import float_or_nan
 from gdaopt.errors import InvalidInputError
@@ -24,7 +24,9 @@ from gdaopt.result import Result
 from gdaopt.scaling import SCALES, TRACE_BOUNDS, read_trace_bound, scale_features
 from gdaopt.sets import SETS, EdgeMask, FeasibleSet
 from gdaopt.solving import solve
+from gdaopt.studies.sources import read_edges
 from gdaopt.support.files import digest
+from gdaopt.support.options import option, read_max_samples, read_number
 from gdaopt.support.processes import forget_peak_memory, peak_memory
 from gdaopt.support.validation import (
     check_instance,
@@ -39,6 +41,11 @@ _FIGURES = (
     *("oracle_calls", "eigen_decompositions", "repair_distance", "status", "message"),
 )
 
+_SCALE = "features are " + ", ".join(f"{words} ({name})" for name, words in SCALES.items())
+_TRACE_BOUND = "C, the largest trace: a number, or " + ", ".join(
+    f"{name} ({words})" for name, words in TRACE_BOUNDS.items()
+)
+
 TIMES = ("build_seconds", "solve_seconds", "eig_seconds", "objective_seconds")
 """The parts of a run's time that its trace has, which a row has the sums of."""
 
@@ -47,15 +54,39 @@ TIMES = ("build_seconds", "solve_seconds", "eig_seconds", "objective_seconds")
 class ProblemChoice:
     """What is learned, and from which samples; None if nothing is asked for."""
 
-    positive: str | None = None  # each class in turn; the one problem of two classes
-    objective: str | None = None
-    metrics: str = "graph"
-    scale: str | None = None
-    trace_bound: str | float | None = None
-    min_eigenvalue: float | None = None
-    edges: Sequence[tuple[str, str]] | None = None
-    max_classes: int = 20
-    max_samples: int | None = None  # always the same; features are scaled by all samples
+    # Without one it is each class in turn, and the one problem of two classes.
+    positive: str | None = option(None, "learn a metric for this class against the rest alone")
+    objective: str | None = option(
+        None,
+        f"what is minimised: {', '.join(OBJECTIVES)}; see gdaopt.objectives (default: mcml, or glr "
+        "for one class against the rest)",
+    )
+    metrics: str = option("graph", f"kind of the feasible set: {', '.join(SETS)}; see gdaopt.sets")
+    scale: str | None = option(None, f"{_SCALE} (default: zscore)")
+    trace_bound: str | float | None = option(
+        None, f"{_TRACE_BOUND} (default: auto)", read=read_number
+    )
+    min_eigenvalue: float | None = option(
+        None, "ρ, the smallest eigenvalue allowed (default: a tenth of C/K)"
+    )
+    edges: Sequence[tuple[str, str]] | None = option(
+        None,
+        "CSV file of the only pairs of features that may have an edge, with two names and no "
+        "header: one pair a line (default: all pairs may)",
+        read=read_edges,
+        metavar="FILE",
+    )
+    max_classes: int = option(
+        20, "most classes to learn in turn; more look like a target of regression"
+    )
+    max_samples: int | None = option(  # always the same; features are scaled by all samples
+        None,
+        "learn from at most about so many samples, drawn at random in the proportions of the "
+        "classes: the time of an evaluation grows with the square of their number",
+        read=read_max_samples,
+        text="4000",
+        metavar="N|all",
+    )
 
     def __post_init__(self) -> None:
         if self.positive is not None:
@@ -141,13 +172,18 @@ class ProblemChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class ProblemOptions(ProblemChoice):
-    """What defines the problems of a data set, as ``gdaopt compare`` explains it."""
+    """What defines the problems of a data set: options of ``gdaopt compare``."""
 
-    objective: str = "glr"
-    scale: str = "unit"
-    trace_bound: str | float = "K"
-    min_eigenvalue: float = 1e-6
-    constraints: ConstraintsOf | None = None
+    positive: str | None = option(None, "class to learn against the rest (default: each in turn)")
+    objective: str = option(
+        "glr",
+        f"what is minimised: {', '.join(OBJECTIVES)}; see gdaopt.objectives. All but glr go best "
+        "with --trace-bound auto",
+    )
+    scale: str = option("unit", _SCALE)
+    trace_bound: str | float = option("K", _TRACE_BOUND, read=read_number, text="K")
+    min_eigenvalue: float = option(1e-6, "ρ, the smallest eigenvalue allowed")
+    constraints: Any = None  # as of `gdaopt.MetricProblem`, or their rows
 
     def problem(self, dataset: Dataset, positive: str) -> MetricProblem:
         """Return the problem of one class."""
@@ -202,24 +238,21 @@ class ProblemOptions(ProblemChoice):
     def statement(self, dataset: Dataset) -> str:
         """Return which problems are solved, in one sentence."""
         samples, size = dataset.features.shape
+        n_learned = len(self.samples(dataset))
+        drawn = "" if n_learned == samples else f", {n_learned} of them drawn to learn from"
         mask = self.mask(dataset)
         masked = "" if mask is None else f" with at most {len(mask)} edges"
         bound = self.trace_bound
         shown = f"{bound} ({TRACE_BOUNDS[bound]})" if isinstance(bound, str) else f"{bound:g}"
         centred = ", not centred" if is_sparse(dataset.features) else ""
         return (
-            f"{samples} samples{self._describe_draw(dataset)}, K = {size} features "
+            f"{samples} samples{drawn}, K = {size} features "
             f"{SCALES[self.scale]} ({self.scale}{centred}), {self._describe_metrics(dataset)}; "
             f"objective {self.objective}, set "
             f"{self.metrics}{masked}, trace bound C = {shown}, smallest eigenvalue "
             f"ρ = {self.min_eigenvalue:g}"
             + ("" if self.constraints is None else ", and linear constraints")
         )
-
-    def _describe_draw(self, dataset: Dataset) -> str:
-        n_learned = len(self.samples(dataset))
-        all_learned = n_learned == len(dataset.labels)
-        return "" if all_learned else f", {n_learned} of them drawn to learn from"
 
     def _describe_metrics(self, dataset: Dataset) -> str:
         classes = dataset.classes
@@ -258,7 +291,6 @@ def figures(result: Result) -> dict[str, Any]:
     }
 
 
-def _rows_hash(rows: ConstraintsOf) -> str:
-    assert isinstance(rows, LinearConstraints)
+def _rows_hash(rows: LinearConstraints) -> str:
     matrices = rows.matrices.toarray()
     return digest(rows.labels, matrices, rows.bounds, rows.is_equality, rows.norms, rows.owners)

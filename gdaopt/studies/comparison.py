@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from gdaopt.datasets import Dataset
 from gdaopt.errors import GdaoptError, InvalidInputError, SolverNotFoundError
-from gdaopt.methods import Method
+from gdaopt.methods import METHODS, Method
 from gdaopt.methods.solve import make_method
 from gdaopt.result import Result
 from gdaopt.studies.class_problems import ProblemOptions, solve_task
@@ -30,8 +30,10 @@ from gdaopt.studies.study_directory import (
 )
 from gdaopt.studies.task_workers import TaskWorkers
 from gdaopt.support.files import write_text
+from gdaopt.support.options import option
 from gdaopt.support.validation import as_tuple, check_instance, integer, number, store_checked
 
+_METHODS = "alternating, joint:tolerance=1e-3, sdp, projected-gradient, certified"
 _DRAWN = "alternating"  # the method whose left-ends and discs are drawn
 _NOT_TEXT = ("callback", "initial", "solver_opts")  # options that are not a word or a number
 
@@ -43,10 +45,10 @@ class MethodSpec(NamedOptions):
 
     def method(self, common: Mapping[str, Any]) -> Method:
         """Return the method, made with its own options and, if it has none, common ones."""
-        for option, _ in self.options:
-            if option in _NOT_TEXT:
+        for name, _ in self.options:
+            if name in _NOT_TEXT:
                 raise InvalidInputError(
-                    f"option {option!r} of method {str(self)!r} cannot be written as text; "
+                    f"option {name!r} of method {str(self)!r} cannot be written as text; "
                     "leave it out, or call gdaopt.solve"
                 )
         return make_method(self.name, **{**common, **dict(self.options)})
@@ -56,9 +58,10 @@ class MethodSpec(NamedOptions):
         if "solver" in dict(self.options):
             return False
         try:
-            return getattr(self.method(common), "solver", None) is not None
+            method: Any = self.method(common)
         except SolverNotFoundError:  # the default solver is missing; others may be there
             return True
+        return "solver" in {each.name for each in fields(method)}
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ def combinations(
                 refusals[solver] = error
                 left_out.append(f"{spec} with {solver}: {error}")
             else:
-                name = method.solver_name if solver is None else str(solver)
+                name = method.solver if solver is None else str(solver)
                 combinations[spec, name] = Combination(spec, name, method)
                 used.add(solver)
     for solver in asked:
@@ -113,17 +116,36 @@ def combinations(
     return list(combinations.values()), left_out
 
 
+def _split(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",")]
+
+
 @dataclass(frozen=True, kw_only=True)
 class ComparisonOptions(ProblemOptions):
     """The options of ``gdaopt compare``; its limits are for methods that give none of their own."""
 
-    methods: Sequence[str]
-    solvers: Sequence[str] = ()
-    tolerance: float | None = None
-    time_limit: float | None = None
-    trace_every: int = 1
-    jobs: int = 1
-    scheduler: str | None = None
+    methods: Sequence[str] = option(
+        tuple(_split(_METHODS)),
+        f"methods, separated by commas, of {', '.join(METHODS)}; options follow a colon, as in "
+        "joint:step=adaptive:solver=HIGHS",
+        read=_split,
+        text=_METHODS,
+    )
+    solvers: Sequence[str] = option(
+        (),
+        "names, separated by commas: each method that solves programs is run with each (default: "
+        "its own default); see gdaopt solvers; options follow a colon, as in HIGHS:solver=ipm",
+        read=_split,
+    )
+    tolerance: float | None = option(
+        None, "relative gap or decrease that ends a run (default: the method's)"
+    )
+    time_limit: float | None = option(None, "seconds for each run")
+    trace_every: int = option(1, "steps between rows of the trace; 0 for start and end alone")
+    jobs: int = option(1, "runs at a time; more than one blurs their times")
+    scheduler: str | None = option(
+        None, "address of a Dask cluster, as tcp://host:port, whose workers compute the runs"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -144,11 +166,8 @@ class ComparisonOptions(ProblemOptions):
         """Return what all rows depend on, as plain values."""
         return {
             **super().record(dataset),
-            "methods": list(self.methods),
-            "solvers": list(self.solvers),
-            "tolerance": self.tolerance,
-            "time_limit": self.time_limit,
-            "trace_every": self.trace_every,
+            **{name: list(getattr(self, name)) for name in ("methods", "solvers")},
+            **{name: getattr(self, name) for name in ("tolerance", "time_limit", "trace_every")},
         }
 
     @property
@@ -164,7 +183,7 @@ class ComparisonOptions(ProblemOptions):
         return None if self.time_limit is None else 60 + 2 * self.time_limit
 
 
-class Comparison(Study[list[dict[str, Any]]]):
+class Comparison(Study):
     """A directory with a row and a saved result for each class, method and solver.
 
     `left_out` has a sentence for each method and solver that do not go together; `pictures` has,
@@ -234,7 +253,7 @@ class Comparison(Study[list[dict[str, Any]]]):
         classes = self._directory.options["classes"]
         only = f", {classes[0]}" if len(classes) == 1 else ""
         title = f"{self._dataset.name}{only}: "
-        # Of each class the discs of one alternation, the first.
+        # Each class has the discs of one alternation, the first.
         aligned = {run.problem: run for run in reversed(runs) if run.result.method == _DRAWN}
         self.pictures = []
         for names, shown, what in (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,10 +52,6 @@ class Importance:
         edges = sorted(of_edges, key=lambda edge: -abs(of_edges[edge]))[:_MOST_EDGES]
         weights = np.array([of_edges[edge] for edge in edges])
         return cls(tuple(names), np.mean(shares, axis=0), tuple(edges), weights)
-
-    def with_folds(self, rows: Sequence[Mapping[str, Any]]) -> Importance:
-        """Return the importance with what folds found."""
-        return replace(self, folds=tuple(rows))
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return rankings of all features and of the strongest edges, the largest share first.

@@ -7,6 +7,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
@@ -105,7 +106,7 @@ def learn_task(
     }
 
 
-class Learning(Study[Importance]):
+class Learning(Study):
     """A directory with the metrics of a data set, learned in this process.
 
     It goes on with a run of the same data, options and versions. With `force` it begins anew: files
@@ -127,7 +128,7 @@ class Learning(Study[Importance]):
         names = options.metric_names(dataset)
         self._stems = file_stems(names) if options.has_class_metrics else {ALL_CLASSES: "learned"}
         method = options.make_method()
-        about = {"method": method.name, "options": "", "solver": method.solver_name}
+        about = {"method": method.name, "options": "", "solver": method.solver}
         self.tasks: dict[str, Task] = {
             task_key(name): Task(
                 learn_task,
@@ -197,7 +198,7 @@ class Learning(Study[Importance]):
 
         with sole_writer(self.path):
             rows = list(run_here(self._directory, folds, note).values())
-        return Judgement.of_folds(self._dataset, rows), importance.with_folds(rows)
+        return Judgement.of_folds(self._dataset, rows), replace(importance, folds=tuple(rows))
 
     def report(
         self, importance: Importance, parts: Sequence[Part], numbers: Mapping[str, Any]

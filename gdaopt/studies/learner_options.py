@@ -7,28 +7,26 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from gdaopt.datasets import Dataset
 from gdaopt.datasets.numbers import float_or_nan
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators import MetricLearner, MetricLearnerCV
-from gdaopt.estimators.metric_learner import DEFAULT_OBJECTIVE
 from gdaopt.linalg.samples import is_sparse
-from gdaopt.methods import Method
+from gdaopt.methods import METHODS, Method
 from gdaopt.methods.solve import make_method
 from gdaopt.studies.class_problems import ProblemChoice
+from gdaopt.support.options import option
 from gdaopt.support.validation import number, store_checked
+
+if TYPE_CHECKING:
+    from gdaopt.estimators import MetricLearner, MetricLearnerCV
 
 ALL_CLASSES = "all classes"
 """What the one metric for all classes is called, where others are named after their class."""
-
-SEARCHED = (DEFAULT_OBJECTIVE, "nca", "none")
-"""The objectives that a search compares."""
 
 OF_THE_PAPER: dict[str, Any] = {"scale": "unit", "trace_bound": "K", "min_eigenvalue": 1e-6}
 """What the paper's problem, of the objective "glr" for one class against the rest, goes with.
@@ -36,18 +34,46 @@ OF_THE_PAPER: dict[str, Any] = {"scale": "unit", "trace_bound": "K", "min_eigenv
 The tolerance is that of the method then.
 """
 
+_KEPT = ("scale", "trace_bound", "min_eigenvalue", "edge_floor", "tolerance")
+"""The options that learners have as well, under the same names, and that a study records."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class LearnerOptions(ProblemChoice):
-    """Options of ``gdaopt learn``, which explains them; None if nothing is asked for."""
+    """Options of ``gdaopt learn``; None if nothing is asked for."""
 
-    method: str | None = None
-    solver: str | None = None
-    edge_floor: float | None = None
-    tolerance: float | None = None
-    time_limit: float | None = None
-    search: bool = False
-    one_against_rest: bool = False
+    search: bool = option(
+        False,
+        "choose the objective and the trace bound by a race over folds, or no learning where "
+        "nothing helps by more than chance",
+    )
+    one_against_rest: bool = option(
+        False,
+        "learn a metric for each class against the rest, as in the paper, whose scale, trace bound "
+        "and tolerance are the defaults then",
+    )
+    method: str | None = option(
+        None,
+        f"{', '.join(METHODS)} (default: certified, or alternating, which is the paper's, with "
+        "--solver)",
+    )
+    solver: str | None = option(
+        None,
+        "for methods that solve programs, such as alternating: any solver that CVXPY knows and "
+        "that has the cones, highspy (HiGHS without CVXPY), or analytic; see gdaopt solvers "
+        "(default: the method's)",
+    )
+    edge_floor: float | None = option(
+        None,
+        "ε, an option of alternating and joint: edges of weight ≥ ε connect all features (default: "
+        "0, no edge floor)",
+    )
+    tolerance: float | None = option(None, "relative gap or decrease that ends a run")
+    time_limit: float | None = option(
+        None,
+        "seconds for each metric; the first evaluation of its objective is completed whatever the "
+        "limit is",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -71,6 +97,8 @@ class LearnerOptions(ProblemChoice):
         """The objective; of a search the first of those that it compares."""
         if self.objective is not None:
             return self.objective
+        from gdaopt.estimators.metric_learner import DEFAULT_OBJECTIVE
+
         # MCML would pull "the rest" together across the class.
         return "glr" if self.has_class_metrics else DEFAULT_OBJECTIVE
 
@@ -100,6 +128,9 @@ class LearnerOptions(ProblemChoice):
 
     def make_learner(self) -> MetricLearner | MetricLearnerCV:
         """Return the learner of each metric, or the search for one, not yet fitted."""
+        from gdaopt.estimators import MetricLearner, MetricLearnerCV
+        from gdaopt.estimators.cross_validated import SEARCHED
+
         learner = self.make_base_learner()
         if not self.search:
             learner.set_params(time_limit=self.time_limit)
@@ -113,19 +144,13 @@ class LearnerOptions(ProblemChoice):
 
     def make_base_learner(self) -> MetricLearner:
         """Return the learner of each metric, or of all fits of a search, without a time limit."""
+        from gdaopt.estimators import MetricLearner  # on demand: scikit-learn is slow to import
+
         method = self.make_method()
         defaults: dict[str, Any] = {}
         if self.has_class_metrics and self.chosen_objective == "glr":
             defaults = OF_THE_PAPER | {"tolerance": method.tolerance}
-        asked = {
-            "scale": self.scale,
-            "trace_bound": self.trace_bound,
-            "min_eigenvalue": self.min_eigenvalue,
-            "edges": self.edges,
-            "edge_floor": self.edge_floor,
-            "solver": self.solver,
-            "tolerance": self.tolerance,
-        }
+        asked = {name: getattr(self, name) for name in (*_KEPT, "edges", "solver")}
         options = defaults | {name: value for name, value in asked.items() if value is not None}
         return MetricLearner(
             self.chosen_objective,
@@ -149,9 +174,8 @@ class LearnerOptions(ProblemChoice):
             "classes": list(self.metric_names(dataset)),
             "objective": self.chosen_objective,
             "search": self.search,
-            **{name: getattr(base, name) for name in ("scale", "trace_bound", "min_eigenvalue")},
-            **{name: getattr(base, name) for name in ("edge_floor", "method", "tolerance")},
-            "solver": self.make_method().solver_name,
+            **{name: getattr(base, name) for name in (*_KEPT, "method")},
+            "solver": self.make_method().solver,
             "time_limit": self.time_limit,
             "samples": min(self.max_samples or n_samples, n_samples),
         }
@@ -178,6 +202,8 @@ def as_frame(dataset: Dataset) -> Any:
     """Return samples with the names of their features; sparse ones without."""
     if is_sparse(dataset.features):
         return dataset.features
+    import pandas as pd
+
     return pd.DataFrame(dataset.features, columns=list(dataset.feature_names))
 
 

@@ -21,7 +21,6 @@ from sklearn.model_selection import StratifiedKFold
 
 from gdaopt.datasets import Dataset
 from gdaopt.errors import InvalidInputError
-from gdaopt.estimators import MetricLearner, MetricLearnerCV
 from gdaopt.estimators.folds import Fold
 from gdaopt.linalg.samples import Samples, is_sparse
 from gdaopt.scaling import feature_scales
@@ -34,17 +33,6 @@ FOLDS, NEIGHBORS = 5, 5
 
 MOST_LEARNED = 1000
 """The samples that a fold learns from at most: a metric hardly gains from more, and time does."""
-
-
-def fit_metrics(
-    dataset: Dataset, options: LearnerOptions
-) -> dict[str, MetricLearner | MetricLearnerCV]:
-    """Return a fitted learner for each metric, without a word."""
-    fitted = {}
-    for name in options.metric_names(dataset):
-        with ignoring():
-            fitted[name] = options.make_learner().fit(as_frame(dataset), labels_of(dataset, name))
-    return fitted
 
 
 def without_learning(dataset: Dataset) -> LearnedRun:
@@ -81,7 +69,12 @@ def judge_task(
     """
     train, test = fold
     part = replace(dataset, features=dataset.features[train], labels=dataset.labels[train])
-    learners = fit_metrics(options.draw(part, MOST_LEARNED), options)
+    drawn = options.draw(part, MOST_LEARNED)
+    with ignoring():  # the report says it
+        learners = {
+            name: options.make_learner().fit(as_frame(drawn), labels_of(drawn, name))
+            for name in options.metric_names(drawn)
+        }
     run = LearnedRun(part, None, {name: fit.components_ for name, fit in learners.items()})
     shares = np.mean([fit.feature_importances_ for fit in learners.values()], axis=0)
     of_edges = share_edges([fit.result_ for fit in learners.values()])

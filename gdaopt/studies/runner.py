@@ -20,15 +20,13 @@ from dataclasses import dataclass, field
 from operator import methodcaller
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from gdaopt.errors import GdaoptError
 from gdaopt.studies.study_directory import StudyDirectory
 from gdaopt.studies.task_workers import TaskWorkers, cannot_run, gdaopt_version
 from gdaopt.support.files import write_atomically
 from gdaopt.support.processes import WorkerEndedError
-
-FoundT = TypeVar("FoundT")
 
 Progress = Callable[[str, int, int, Mapping[str, Any] | None], object]
 """A function that is called with a task's key, how many tasks are done, how many there are, and the
@@ -96,7 +94,7 @@ class Task:
         return {**self.about, "status": "died", "message": message}
 
 
-class Study(Generic[FoundT]):
+class Study:
     """What studies share: tasks by key, and the directory of their rows."""
 
     tasks: dict[str, Task]
@@ -111,14 +109,6 @@ class Study(Generic[FoundT]):
     def done(self) -> list[str]:
         """The keys of the tasks that are finished on disk."""
         return list(self._directory.rows(self.tasks))
-
-    def label(self, key: str) -> str:
-        """Return what a task is called if it is one of many."""
-        raise NotImplementedError
-
-    def run(self, progress: Progress | None = None) -> FoundT:
-        """Run what is missing, write the files for people, and return what they tell."""
-        raise NotImplementedError
 
 
 def run_here(

@@ -112,8 +112,7 @@ def symmetric_matrix(name: str, value: Any, size: int | None = None) -> FloatArr
         raise InvalidInputError(
             f"{name} is not symmetric: [{i},{j}] is {matrix[i, j]:g}, [{j},{i}] is {matrix[j, i]:g}"
         )
-    symmetric: FloatArray = (matrix + matrix.T) / 2
-    return symmetric
+    return (matrix + matrix.T) / 2
 
 
 def symmetric_sparse(name: str, matrix: Any, size: int) -> csr_array:

@@ -1,4 +1,4 @@
-"""What is no news to users: some warnings of other packages, and NumPy's about numbers."""
+"""Warnings of other packages that are no news to users."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-
-import numpy as np
 
 
 @contextmanager
@@ -25,21 +23,3 @@ def ignoring(
     finally:
         with suppress(ValueError):  # the filters have been set anew within the block
             warnings.filters.remove(ignored)  # type: ignore[attr-defined]
-
-
-@contextmanager
-def underflow_ignored() -> Iterator[None]:
-    """Let numbers that underflow be 0 in a block, or, as a decorator, in each call."""
-    with np.errstate(under="ignore"):
-        yield
-
-
-@contextmanager
-def arithmetic_unwarned() -> Iterator[None]:
-    """Let numbers leave floating point in a block: they become 0, infinite or NaN.
-
-    For runs and certificates, which ask points and matrices whether they are finite before they
-    make anything of them.
-    """
-    with np.errstate(all="ignore"):
-        yield

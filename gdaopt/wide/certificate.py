@@ -17,7 +17,7 @@ from gdaopt.certificate.certify import Certificate, Kind, certificate_by
 from gdaopt.certificate.tangent import Bound, Tangent, inflated_bound, lower_bound
 from gdaopt.linalg.entries import Edges, no_edges
 from gdaopt.linalg.magnitudes import magnitude_inner
-from gdaopt.objectives.pair_point import GramPoint
+from gdaopt.objectives.pair_sums import PairSums
 from gdaopt.objectives.round_off import UNIT
 from gdaopt.support.validation import FloatArray
 from gdaopt.wide.features import ManyFeatures, used_features
@@ -52,19 +52,28 @@ class SparseMember:
     gram: FloatArray
 
     @cached_property
-    def point(self) -> GramPoint:
-        """The objective at M."""
+    def _evaluated(self) -> tuple[PairSums, FloatArray]:
         return self.whole.at(self.gram)
+
+    @property
+    def value(self) -> float:
+        """``Q(M)``."""
+        return self._evaluated[0].value
+
+    @property
+    def gradient(self) -> FloatArray:
+        """``∇Q`` by the Gram matrix ``X M X'``."""
+        return self._evaluated[1]
 
     @cached_property
     def prices(self) -> Prices:
         """The least prices of all atoms."""
-        return self.pricing.best(self.point.gradient, self.guess)
+        return self.pricing.best(self.gradient, self.guess)
 
     @cached_property
     def held(self) -> float:
         """``⟨∇Q(M), N⟩``."""
-        return float(np.einsum("ij,ij->i", self.point.gradient, self.gram).sum())
+        return float(np.einsum("ij,ij->i", self.gradient, self.gram).sum())
 
     @property
     def gap(self) -> float:
@@ -77,17 +86,17 @@ class SparseMember:
 
         See "Proposition: round-off of the certificate".
         """
-        whole, point, gap, price = self.whole, self.point, self.gap, float(self.prices.prices[0])
+        whole, gap, (sums, gradient) = self.whole, self.gap, self._evaluated
         used, block = used_features(self.atomic_part)
-        magnitudes, value = abs(block), point.sums.value
+        magnitudes, value, price = abs(block), sums.value, float(self.prices.prices[0])
         metric = csr_array(self.atomic_part + whole.floor * eye_array(whole.size))
-        stated = whole.objective.round_off(point.sums, metric)
+        stated = whole.objective.round_off(sums, metric)
         errors, least = stated.gradient, min(price, 0.0)
         # No entry of the gradient is larger: (x - y)² is at most 2 (x² + y²).
-        largest = 2 * point.sums.scale * float(point.sums.squares.max())
+        largest = 2 * sums.scale * float(whole.objective.pairs.squares(sums.degrees).max())
         lowered = least - float(np.sort(errors**2)[-2:].sum()) - _PRICE_ROUNDINGS * UNIT * largest
         # The inner product adds up N numbers in each row, then these; each is rounded as the value.
-        terms = magnitude_inner(point.gradient, self.gram)
+        terms = magnitude_inner(gradient, self.gram)
         of_gap = (
             stated.value
             + (len(self.gram) + _SUM_ROUNDINGS) * UNIT * terms
@@ -111,7 +120,7 @@ class SparseMember:
         """Return the tangent at ``ρI + (1 + η) N``, None if it carries no information."""
         factor = 1 + share
         there = replace(self, atomic_part=factor * self.atomic_part, gram=factor * self.gram)
-        value, gradient = there.point.sums.value, there.point.gradient
+        value, gradient = there.value, there.gradient
         carries = math.isfinite(value) and np.isfinite(gradient).all() and gradient.any()
         return there.tangent() if carries else None
 

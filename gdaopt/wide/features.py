@@ -13,7 +13,7 @@ from gdaopt.linalg.entries import IndexArray
 from gdaopt.linalg.samples import Samples, column_runs, columns_of, is_sparse
 from gdaopt.objectives.pair_loss import DistanceLoss
 from gdaopt.objectives.pair_objective import PairObjective
-from gdaopt.objectives.pair_point import GramPoint
+from gdaopt.objectives.pair_sums import PairSums
 from gdaopt.problem import MetricProblem
 from gdaopt.sets import EntrywiseMetrics, has_sparse_members
 from gdaopt.support.validation import FloatArray
@@ -72,8 +72,8 @@ class ManyFeatures:
         gram: FloatArray = part @ (block @ part.T)
         return (gram + gram.T) / 2
 
-    def at(self, gram_of_atomic_part: FloatArray) -> GramPoint:
-        """Return the objective at ``M = ρI + N``, given ``X N X'``."""
+    def at(self, gram_of_atomic_part: FloatArray) -> tuple[PairSums, FloatArray]:
+        """Return sums at ``M = ρI + N``, given ``X N X'``, and the gradient by ``X M X'``."""
         gram = gram_of_atomic_part
         return self.objective.at_gram(gram + self.floor * self.gram if self.floor else gram)
 

@@ -87,7 +87,7 @@ def listed_edges(feasible_set: FeasibleSet, size: int) -> Edges | None:
 def slopes_at_zero(problem: MetricProblem) -> tuple[float, FloatArray, float]:
     """Return Q at M = 0, the derivatives by the diagonal, and the least price of all atoms."""
     whole, objective = ManyFeatures(problem), problem.objective
-    point = whole.objective.at_gram(np.zeros((objective.n_samples, objective.n_samples)))
+    sums, gradient = whole.objective.at_gram(np.zeros((objective.n_samples, objective.n_samples)))
     pricing = Pricing(whole.samples, whole.feasible_set, whole.is_negative, count=1)
-    prices = pricing.best(point.gradient, no_edges())
-    return point.sums.value, whole.scatter(point.gradient).diagonal, float(prices.prices[0])
+    prices = pricing.best(gradient, no_edges())
+    return sums.value, whole.scatter(gradient).diagonal, float(prices.prices[0])

@@ -22,8 +22,8 @@ from gdaopt.support.validation import FloatArray
 from gdaopt.wide.scatter import ScatterMatrix
 
 _TOP = 192  # features whose pairs are priced first
-_ROWS, _COLUMNS = 512, 256  # sizes of a block that stays in cache
-_MANY = 1 / 64  # a share of a block: of more candidates all entries are computed exactly
+_ROWS, _COLUMNS = 512, 256  # sizes of a tile that stays in cache
+_MANY = 1 / 64  # a share of a tile: of more candidates all entries are computed exactly
 _ROUNDINGS = 16 * 2.0**-53  # round-off of a price, relative to the largest entry
 _SINGLE = 2.0**-24  # the relative error of an operation in single precision
 _MARGIN = 0.1  # a share of the price: pairs kept for the next gradient are that much worse at most
@@ -181,7 +181,7 @@ class _Search:
             self._take(rows, columns)
             return
         self._gradient.n_priced += len(rows) * len(columns)
-        entries, error = screen.block(left, right)
+        entries, error = screen.tile(left, right)
         entries = self._of_graph(entries, rows[:, None], columns[None])
         r, s = ((root / screen.unit).astype(np.float32) for root in self._roots(rows, columns))
         entries -= np.multiply.outer(r, s)
@@ -202,7 +202,7 @@ class _Search:
         ]
 
     def _take(self, rows: IndexArray, columns: IndexArray) -> None:
-        """Compute all entries of a block, and take note of pairs below the price `most`."""
+        """Compute all entries of a tile, and take note of pairs below the price `most`."""
         samples = self._gradient.samples
         products = self._gradient.products(samples[:, columns])
         entries: FloatArray = samples[:, rows].T @ products
@@ -230,7 +230,7 @@ class _Screen:
             self._factors[part], self._sizes[part] = factors, np.linalg.norm(factors, axis=1)
         self._right: tuple[slice, FloatArray] = slice(0), np.zeros(0)
 
-    def block(self, left: slice, right: slice) -> tuple[Any, float]:
+    def tile(self, left: slice, right: slice) -> tuple[Any, float]:
         """Return the entries of some rows and columns, and how far rounding can be off.
 
         Also where ``r_i r_j`` is rounded: it is below ``G_ij``, for pairs that count.

@@ -58,13 +58,13 @@ class Search:
         self._share = _SHARE
         feasible_set, size = self.whole.feasible_set, self.whole.size
         above_floor = feasible_set.trace_bound / size - self.whole.floor
-        point = self.whole.at(above_floor * self.whole.gram)
-        if not np.isfinite(point.gradient).all():
+        _, gradient = self.whole.at(above_floor * self.whole.gram)
+        if not np.isfinite(gradient).all():
             raise InvalidInputError(
                 "nothing to learn from at the start: the gradient of the objective is not finite "
                 "in the middle of the set; rescale the features"
             )
-        strengths = self.whole.scatter(point.gradient).least_eigenvalues
+        strengths = self.whole.scatter(gradient).least_eigenvalues
         order = np.argsort(-strengths, kind="stable")
         levels = [level for level in _LEVELS if _MUCH_MORE * level < size]
         if listed_edges(feasible_set, size) is not None:
@@ -114,7 +114,7 @@ class Search:
                     self.end = self._converged(self.certificate)
                     return
             missing = self._missing(member.prices, member.held / whole.budget)
-            is_rough = member.gap > _ROUGH * self._method.allowed_gap(member.point.sums.value)
+            is_rough = member.gap > _ROUGH * self._method.allowed_gap(member.value)
             if self._is_complete or (len(missing) and is_rough):
                 break
             del self._levels[0]

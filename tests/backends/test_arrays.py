@@ -1,4 +1,4 @@
-"""Programs as arrays: residuals, duals, and the same optimum for SciPy and for CVXPY."""
+"""Programs as arrays: residuals, and the same optimum for SciPy."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gdaopt.backends import Answer, LinearArrays, Stopwatch, highspy
-from gdaopt.backends.cvxpy import CvxpyBackend
+from gdaopt.backends import LinearArrays, Stopwatch, highspy
 from gdaopt.backends.highspy import HighsModel
-from gdaopt.backends.registry import make_backend
 from gdaopt.support.validation import FloatArray
 from tests.backends.cases import by_scipy, three_programs
 from tests.helpers import PROPERTY, Rng, generators
@@ -62,57 +60,6 @@ def test_feasibility_is_the_violation_of_either_side(point: list[float]) -> None
         [0.0, 0.0], [[1.0, -1.0]], row_lower=-1.0, row_upper=3.0, lower=-2.0, upper=2.0
     )
     assert arrays.residuals(np.array(point), np.zeros(1)).feasibility == 0.25
-
-
-@pytest.mark.parametrize("kind", ["diagonal", "column", "joint"])
-def test_arrays_and_cvxpy_problem_are_the_same_program(kind: str) -> None:
-    """The values and the duals agree, and a point inside of one is inside of both."""
-    rng, backend = np.random.default_rng(7), CvxpyBackend("CLARABEL", {})
-    _, polytope = three_programs(rng, 5)[kind]
-    for _ in range(5):
-        arrays = polytope.arrays(rng.standard_normal(len(polytope.current)))
-        assert arrays.pattern is polytope.arrays(np.ones(len(polytope.current))).pattern
-        compiled, found = backend.compiled(arrays), by_scipy(arrays)
-        compiled.problem.solve(solver="CLARABEL")
-        assert compiled.problem.value == pytest.approx(found.fun, rel=1e-6, abs=1e-6)
-        duals = compiled.row_duals()
-        assert duals is not None
-        assert arrays.residuals(found.x, duals).total < 1e-5
-        compiled.x.value = found.x
-        for constraint in compiled.problem.constraints:
-            assert np.max(constraint.violation(), initial=0.0) < 1e-6
-
-
-@pytest.mark.parametrize("solver", ["CLARABEL", "HIGHS"])
-def test_duals_of_rows_are_rates(solver: str) -> None:
-    """Of a row with a lower or an upper bound, and of an equality: the value rises by y."""
-    bounds = np.array([[1.0, np.inf], [-np.inf, 2.0], [0.5, 0.5]])
-    rows, cost = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0], [1.0, 0.0, -1.0]]), [2.0, -1.0, -0.5]
-
-    class Any3:
-        name = "program"
-
-        def __init__(self, moved: np.ndarray) -> None:
-            self.moved = moved
-
-        def minimize(self, _cost: FloatArray) -> FloatArray:
-            raise AssertionError
-
-        def arrays(self, cost: FloatArray) -> LinearArrays:
-            lower, upper = (bounds + self.moved[:, None]).T
-            return LinearArrays.of(cost, rows, lower, upper)
-
-    backend = make_backend(solver)
-
-    def solved(moved: np.ndarray) -> Answer:
-        return backend.minimize(Any3(moved), np.array(cost), Stopwatch(), None)
-
-    here = solved(np.zeros(3))
-    assert here.row_duals is not None
-    for k in range(3):
-        rise = (solved(1e-2 * np.eye(3)[k]).point - here.point) @ cost
-        assert here.row_duals[k] == pytest.approx(rise / 1e-2, rel=1e-4)
-        assert abs(rise) > 1e-3
 
 
 def test_a_value_that_is_round_off_is_no_measure() -> None:

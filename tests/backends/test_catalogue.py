@@ -1,19 +1,11 @@
-"""What is known of each solver without asking it: packages, and the names of tolerances.
-
-Solvers know all of these names, and a looser tolerance makes a first-order method stop.
-"""
+"""What is known of each solver without asking it: packages, and the names of tolerances."""
 
 import importlib.metadata
 import tomllib
 from pathlib import Path
 
-import pytest
-
 import gdaopt as gda
 from gdaopt.backends.catalogue import CATALOGUE, entry_of, tolerance_options
-from gdaopt.bench import RecordedProgram, load_programs, replay
-from gdaopt.bench.sequences import ProgramSequence, record_task
-from tests.programs.cases import need
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,27 +33,3 @@ def test_the_extra_has_the_packages_that_hints_say_it_has() -> None:
     hinted = [entry for entry in CATALOGUE.values() if "[solvers]" in entry.hint]
     assert [entry.package for entry in hinted if entry.package not in extra] == []
     assert sum(not entry.twin_of for entry in hinted) >= 14
-
-
-def needed(solver: str) -> None:
-    """Skip a test whose solver does not work here."""
-    need(solver) if solver != "highspy" else None
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> list[RecordedProgram]:
-    path = tmp_path_factory.mktemp("random") / "a"
-    record_task(path, ProgramSequence("random", size=8), ("joint",), 24, 2, False)
-    return load_programs(f"{path}.npz")
-
-
-@pytest.mark.parametrize(
-    "solver", ["CLARABEL", "HIGHS", "PDLP", "PIQP", "SCIPY", "SCS", "OSQP", "highspy"]
-)
-def test_answers_are_as_accurate_as_asked(solver: str, programs: list[RecordedProgram]) -> None:
-    """Within a factor of ten: each solver measures in its own way."""
-    needed(solver)
-    for tolerance in (1e-6, 1e-4):
-        options = tolerance_options(solver, tolerance)
-        for found in replay(programs, solver, solver_opts=options):
-            assert found.residual < 10 * tolerance

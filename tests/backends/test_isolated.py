@@ -162,36 +162,6 @@ def test_a_hanging_worker_is_killed_at_its_limit(tmp_path: Path) -> None:
     assert not is_alive(int(note.read_text()))
 
 
-def run_isolated() -> gda.Result:
-    glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
-    return gda.solve(gda.MetricProblem(glr, gda.GraphMetrics(4.0)), "joint", isolate=True)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fault", ["hang", "die"])
-def test_the_end_of_a_worker_disturbs_no_other_thread(fault: str) -> None:
-    """A solver hangs, or its process dies, in one thread, while runs go on in another."""
-    alone = run_isolated()
-    before = worker()
-    with ThreadPoolExecutor(1) as thread:
-        limit = 2.0 if fault == "hang" else None
-        failing = thread.submit(sabotaged, fault=fault, time_limit=limit)
-        runs = [run_isolated()]
-        while not failing.done():
-            runs.append(run_isolated())
-        runs.append(run_isolated())
-        says = r"killed after 2 s|ended its worker"
-        with pytest.raises(SolverFailedError, match=says):
-            failing.result()
-    assert worker() == before
-    for run in runs:
-        assert run.status == alone.status
-        np.testing.assert_array_equal(
-            run.trace.column("objective"), alone.trace.column("objective")
-        )
-        np.testing.assert_array_equal(run.metric, alone.metric)
-
-
 @pytest.mark.slow
 def test_workers_end_with_their_threads() -> None:
     sabotaged()
@@ -255,33 +225,6 @@ def test_scripts_end_quietly_and_their_worker_with_them(name: str) -> None:
     out, err = run.communicate(timeout=PATIENCE)
     assert (run.returncode, err) == (0, "")
     assert not is_alive(int(out))
-
-
-@pytest.mark.slow
-def test_the_worker_ends_with_its_parent() -> None:
-    run = script(SOLVE + "import time; time.sleep(60)")
-    assert run.stdout is not None
-    pid = int(run.stdout.readline())
-    assert is_alive(pid)
-    run.kill()
-    run.wait()
-    assert soon(lambda: not is_alive(pid))
-    run.communicate()
-
-
-@pytest.mark.slow
-def test_no_worker_unless_asked_for() -> None:
-    code = """
-import sys
-import gdaopt as gda
-from gdaopt.backends import isolated
-glr = gda.GLR([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], [1, -1, -1])
-gda.solve(gda.MetricProblem(glr, gda.GraphMetrics(4.0)), "joint")
-assert not isolated._mine.workers
-print([name for name in sys.modules if "loky" in name])
-"""
-    out, err = script(code).communicate(timeout=PATIENCE)
-    assert (out, err) == ("[]\n", "")
 
 
 @posix_only

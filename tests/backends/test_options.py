@@ -15,7 +15,7 @@ import gdaopt as gda
 from gdaopt.backends import CATALOGUE, LinearArrays
 from gdaopt.backends.catalogue import tolerance_options
 from gdaopt.backends.cvxpy import solve_program
-from gdaopt.backends.options import placed, side_by_side
+from gdaopt.backends.options import place_options, side_by_side
 from gdaopt.backends.registry import check_solver_options
 from gdaopt.bench import ProgramSequence, replay
 from gdaopt.errors import InaccurateSolutionWarning, InvalidInputError
@@ -77,13 +77,13 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
         {"requires_grad": True},
         "setting 'requires_grad'; see the options in",
     ),
-    "value": ("HIGHS", {"presolve": "maybe"}, r"HIGHS refuses solver_opts = .*presolve, maybe"),
+    "value": ("HIGHS", {"presolve": "maybe"}, r"HIGHS refuses the options .*presolve, maybe"),
     "ignored": ("SCIPY", {"maxit": 9}, "unknown option of SCIPY 'maxit'; did you mean 'maxiter'"),
     "threads": ("HIGHS", {"threads": "all"}, "threads of HIGHS must be a whole number"),
     "many threads": ("highspy", {"threads": 10**6}, "threads of highspy must be at most 512"),
-    "no threads": ("SCS", {"threads": 2}, "SCS refuses solver_opts = .*'threads'"),
+    "no threads": ("SCS", {"threads": 2}, "SCS refuses the options .*'threads'"),
     "no message": ("PDLP", {"parameters_proto": 3}, "must be a PrimalDualHybridGradientParams"),
-    "long": ("CLARABEL", {"max_iter": 10**5000}, "CLARABEL refuses solver_opts = a value of type"),
+    "long": ("CLARABEL", {"max_iter": 10**5000}, "CLARABEL refuses the options a value of type"),
     "of another": ("CLARABEL", {"eps_abs": 1e-6}, "unrecognized solver setting 'eps_abs'"),
 }
 
@@ -108,9 +108,9 @@ def test_conic_methods_refuse_them_too() -> None:
 def test_options_stand_where_the_interface_looks_for_them() -> None:
     given = side_by_side("SCIPY", {"presolve": False, "scipy_options": {"method": "highs-ds"}})
     inside = {"presolve": False, "method": "highs-ds"}
-    assert placed("SCIPY", given) == {"scipy_options": inside}
-    assert placed("CLARABEL", side_by_side("CLARABEL", {"threads": 2})) == {"max_threads": 2}
-    assert placed("SCIPY", {}) == {}
+    assert place_options("SCIPY", given) == {"scipy_options": inside}
+    assert place_options("CLARABEL", side_by_side("CLARABEL", {"threads": 2})) == {"max_threads": 2}
+    assert place_options("SCIPY", {}) == {}
 
 
 def test_a_protocol_buffer_may_be_given() -> None:
@@ -119,7 +119,7 @@ def test_a_protocol_buffer_may_be_given() -> None:
     kind: Any = resolve_name(CATALOGUE["PDLP"].message)
     own = kind(num_shards=3)
     options = {"parameters_proto": own, "threads": 2, **tolerance_options("PDLP", 1e-7)}
-    found = placed("PDLP", side_by_side("PDLP", options))["parameters_proto"]
+    found = place_options("PDLP", side_by_side("PDLP", options))["parameters_proto"]
     assert (found.num_shards, found.num_threads) == (3, 2)
     assert own == kind(num_shards=3)
     criteria = found.termination_criteria.simple_optimality_criteria

@@ -1,6 +1,5 @@
 """Programs of others: MPS files that another program wrote, arrays, and their references."""
 
-import gzip
 import json
 import runpy
 from pathlib import Path
@@ -20,68 +19,19 @@ from gdaopt.bench.sequences import BenchOptions, read_programs
 from gdaopt.bench.study import replay_task
 from gdaopt.programs.linear import LinearPolytope
 from tests.backends.cases import by_scipy
+from tests.bench.cases import mps
 from tests.cli.cases import run
 from tests.helpers import scaled
-
-
-def transport(demand: float, *, sense: str = "MIN", offset: float = 0.0) -> str:
-    """Return a small program as the MPS file of another program, as those of netlib are.
-
-    Three factories and four towns: equalities, rows with a range, bounds of all kinds, and an
-    objective with a constant.
-    """
-    rng = np.random.default_rng(3)
-    costs = rng.uniform(1, 9, (3, 4)).round(3) * (1 if sense == "MIN" else -1)
-    lines = [
-        "* made by hand",
-        "NAME          TOWNS",
-        "OBJSENSE",
-        f"    {sense}",
-        "ROWS",
-        " N  COST",
-    ]
-    lines += [*(f" L  CAP{i}" for i in range(3)), *(f" E  TOWN{j}" for j in range(4)), " G  LEAST"]
-    lines += ["COLUMNS"]
-    for i, j in np.ndindex(3, 4):
-        lines += [
-            f"    X{i}{j}  COST  {costs[i, j]:.3f}  CAP{i}  1.0",
-            f"    X{i}{j}  TOWN{j}  1.0",
-        ]
-        lines += [f"    X{i}{j}  LEAST  1.0"] if i == 0 else []
-    lines += ["RHS", *(f"    RHS  CAP{i}  40.0" for i in range(3))]
-    lines += [f"    RHS  TOWN{j}  {demand + j:.3f}" for j in range(4)]
-    lines += ["    RHS  LEAST  5.0", f"    RHS  COST  {-offset}"]
-    lines += ["RANGES", "    RNG  LEAST  20.0", "BOUNDS", " UP BND  X00  9.0", " FX BND  X11  2.0"]
-    return "\n".join([*lines, " FR BND  X12", "ENDATA"]) + "\n"
 
 
 def series(folder: Path, count: int) -> Path:
     folder.mkdir()
     for number in range(count):
-        (folder / f"town{number:02d}.mps").write_text(transport(10 + 0.1 * number))
+        (folder / f"town{number:02d}.mps").write_text(mps(1 + 0.1 * number))
     return folder
 
 
 # --- Reading -------------------------------------------------------------------------------------
-
-
-def test_an_mps_file_is_what_it_says(tmp_path: Path) -> None:
-    """Also packed; what is maximised has the opposite costs, and its own constant."""
-    path = tmp_path / "a.mps"
-    path.write_text(transport(10, offset=7.0))
-    arrays, sign, constant = read_mps(path)
-    assert (arrays.pattern.n_rows, arrays.pattern.size, sign, constant) == (8, 12, 1.0, 7.0)
-    assert (arrays.row_lower[7], arrays.row_upper[7]) == (5.0, 25.0)
-    assert (arrays.row_lower[3:7] == arrays.row_upper[3:7]).all()
-    found = (arrays.upper[0], arrays.lower[5], arrays.upper[5], arrays.lower[6])
-    assert found == (9, 2, 2, -np.inf)
-    packed = tmp_path / "b.mps.gz"
-    packed.write_bytes(gzip.compress(transport(10, sense="MAX", offset=-7.0).encode()))
-    again, *counted = read_mps(packed)
-    np.testing.assert_array_equal(again.cost, arrays.cost)
-    assert counted == [-1.0, -7.0]
-    (one, two) = read_programs(tmp_path)
-    assert one.value == -two.value == pytest.approx(by_scipy(arrays).fun + 7.0, rel=1e-9)
 
 
 def test_the_order_is_that_of_the_manifest(tmp_path: Path) -> None:
@@ -92,10 +42,10 @@ def test_the_order_is_that_of_the_manifest(tmp_path: Path) -> None:
     listed = "[TIMEOUT]\n60\n[INSTANCES]\n" + "".join(f"../x/town0{k}.mps\n" for k in (2, 0))
     (folder / "towns.test").write_text(listed)
     assert [program.value for program in read_programs(folder)] == [by_name[2], by_name[0]]
-    (folder / "town03.mps").write_text(transport(10.3, offset=7.0))  # a constant of the objective
-    entries = [{"file": "town03.mps", "optimum": by_name[3] + 7.0}, {"file": "town01.mps"}]
+    (folder / "town03.mps").write_text(mps(1.3, constant=9.0))  # of the objective
+    entries = [{"file": "town03.mps", "optimum": by_name[3] + 2.0}, {"file": "town01.mps"}]
     (folder / "manifest.json").write_text(json.dumps({"programs": entries}))
-    assert [program.value for program in read_programs(folder)] == [by_name[3] + 7.0, by_name[1]]
+    assert [program.value for program in read_programs(folder)] == [by_name[3] + 2.0, by_name[1]]
 
 
 LATE = '{"programs": [{"file": "a.mps", "optimum": 1}]}'
@@ -110,10 +60,10 @@ LATE = '{"programs": [{"file": "a.mps", "optimum": 1}]}'
         ({"manifest.json": "{"}, "must have the form"),
         ({"manifest.json": '{"programs": [3]}'}, "must have the form"),
         ({"manifest.json": '{"programs": []}'}, "or lists none"),
-        ({"a.mps": transport(10), "manifest.json": LATE.replace("1}", '"1"}')}, "a.mps must be a"),
-        ({"a.mps": transport(10), "manifest.json": LATE.replace("1}", "NaN}")}, "a.mps must be f"),
-        ({"a.mps": transport(10), "manifest.json": LATE}, "and not 1.0, as is stated"),
-        ({"a.mps": transport(50)}, "has no reference: HiGHS calls it infeasible"),
+        ({"a.mps": mps(), "manifest.json": LATE.replace("1}", '"1"}')}, "a.mps must be a"),
+        ({"a.mps": mps(), "manifest.json": LATE.replace("1}", "NaN}")}, "a.mps must be f"),
+        ({"a.mps": mps(), "manifest.json": LATE}, "and not 1.0, as is stated"),
+        ({"a.mps": mps(9)}, "has no reference: HiGHS calls it infeasible"),
     ],
 )
 def test_folders_that_are_refused(files: dict[str, str], says: str, tmp_path: Path) -> None:
@@ -143,11 +93,11 @@ def test_lists_in_other_encodings_are_refused(name: str, tmp_path: Path) -> None
 def test_files_and_names_with_commas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     series(Path("small, new"), 1)
-    data = ("bench", "--solvers", "highspy", "--runs", "none", "--cap", "0", "--data")
+    data = ("bench", "--solvers", "highspy", "--runs", "none", "--data")
     says = "there is no small, new/town01.mps; name an MPS file, or a folder of them"
     assert says in run(*data, '"small, new/town01.mps"', code=2)
     for read in ('"small, new"', '"small, new/town00.mps"'):
-        assert "cap must be above 0" in run(*data, read, code=2)  # the data were read
+        assert "there is no none.mps" in run(*data, f"{read},none.mps", code=2)  # it was read
 
 
 # --- By arrays -----------------------------------------------------------------------------------
@@ -220,7 +170,7 @@ def test_any_linear_program_is_solved_and_judged(seed: int, tmp_path: Path) -> N
 def test_only_what_later_programs_use_again_is_a_first(tmp_path: Path) -> None:
     """The time of a program of its own structure counts, and its compilation with it."""
     folder = series(tmp_path / "towns", 3)
-    other = transport(10).replace("    X00  LEAST  1.0\n", "")
+    other = mps().replace("    X2  R1  2.0\n", "")
     (folder / "town99.mps").write_text(other)
     sequence = ProgramSequence.from_mps(folder)
     assert repr(sequence) == "ProgramSequence(towns, 4 programs)"

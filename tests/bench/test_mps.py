@@ -13,28 +13,9 @@ from scipy.optimize import linprog
 from gdaopt.bench import ProgramSequence
 from gdaopt.bench.recorded import save_programs
 from gdaopt.errors import InvalidInputError
+from tests.bench.cases import mps
 
-# Each entry in a line of its own, so that lines can be damaged one by one.
-GOOD = """NAME MINE
-ROWS
- N  COST
- L  R1
- G  R2
-COLUMNS
-    X1  COST  -1.5
-    X1  R1  1.0
-    X1  R2  1.0
-    X2  COST  2.0
-    X2  R1  2.0
-    X2  R2  1.0
-RHS
-    RHS  R1  4.0
-    RHS  R2  1.0
-    RHS  COST  -7.0
-BOUNDS
- UP BND X1 0.5
-ENDATA
-"""
+GOOD = mps()
 
 
 def optimum(sign: float = 1.0, **changed: object) -> float:

@@ -22,6 +22,7 @@ from gdaopt.cli.output import IN_USE
 from gdaopt.datasets.svmlight import svmlight_lines
 from gdaopt.studies import pictures
 from gdaopt.support.validation import FloatArray
+from tests.studies.cases import names
 
 IRIS = ("setosa", "versicolor", "virginica")
 PICTURES = {"importance.png", "convergence.png", "discs.png", "left_ends.png", "graph.png"}
@@ -50,11 +51,6 @@ def learn(*arguments: object, code: int = 0) -> str:
 def command(*arguments: object) -> list[str]:
     """Return the command that runs gdaopt in a process of its own."""
     return [sys.executable, "-c", "from gdaopt.cli.app import app; app()", *map(str, arguments)]
-
-
-def names(folder: Path) -> set[str]:
-    """Return the names of all files but the lock's, which some releases of its library remove."""
-    return {path.name for path in folder.iterdir()} - {".gdaopt.lock"}
 
 
 def files(*stems: str, samples: str = "samples.csv") -> set[str]:
@@ -91,17 +87,6 @@ def unmeasured(record: dict[str, Any]) -> dict[str, Any]:
 def content(folder: Path) -> dict[str, bytes]:
     paths = [folder / name for name in names(folder)]
     return {path.name: path.read_bytes() for path in paths if path.is_file()}
-
-
-def write_csv(path: Path, labels: list[str], n_samples: int = 24) -> Path:
-    """Write a table of three features, with the label in its second column."""
-    rng = np.random.default_rng(7)
-    of_sample = [labels[i % len(labels)] for i in range(n_samples)]
-    X = rng.standard_normal((n_samples, 3)) + np.arange(n_samples)[:, None] % len(labels)
-    lines = ["width,kind,height,price in $ or $\\q$"]
-    lines += [f'{a},"{kind}",{b},{c}' for kind, (a, b, c) in zip(of_sample, X, strict=True)]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
 
 
 def write_svmlight(path: Path, features: FloatArray, labels: npt.NDArray[np.str_]) -> Path:

@@ -3,6 +3,7 @@
 import errno
 import itertools
 import os
+import shutil
 import subprocess
 import sys
 from contextlib import redirect_stdout
@@ -15,7 +16,6 @@ from typer.testing import CliRunner
 import gdaopt as gda
 from gdaopt.cli.app import app
 from tests.cli.cases import command, run, undrawn
-from tests.helpers import scaled
 from tests.result_cases import solved
 
 
@@ -83,11 +83,13 @@ def test_a_full_disk(
     arguments: tuple[str, ...],
     buffering: int,
     recorded: Path,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Of what every command prints: it ended in a traceback."""
-    monkeypatch.chdir(recorded.parent)
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(recorded, "iris.npz")
     solved("analytic").save("run.npz")
     with undrawn():
         if arguments[0] == "apply":
@@ -130,15 +132,6 @@ def test_no_standard_output(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # --- ``gdaopt export`` ---------------------------------------------------------------------------
-
-
-@pytest.fixture
-def recorded(tmp_path: Path) -> Path:
-    path = tmp_path / "iris.npz"
-    problem = gda.MetricProblem(gda.GLR(*scaled("iris", "setosa")), gda.GraphMetrics(4.0, 1e-3))
-    with gda.bench.recording(path):
-        gda.solve(problem, "alternating", solver="analytic", max_iterations=6)
-    return path
 
 
 def test_both_formats(recorded: Path, tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ from gdaopt.cli.app import app
 from gdaopt.linalg.laplacian import edge_threshold
 from gdaopt.studies import comparison
 from gdaopt.studies.saved_runs import read_runs
-from tests.cli.cases import ALL_PICTURES, full_disk, interrupt, names, run, undrawn
+from tests.cli.cases import ALL_PICTURES, full_disk, interrupt, run, undrawn
+from tests.studies.cases import names
 
 OUTPUTS = {"comparison.md", "comparison.parquet", "convergence.png", "study.json", "tasks"}
 MEASURED = {
@@ -268,21 +269,6 @@ def test_an_unreachable_scheduler(tmp_path: Path) -> None:
     where = ("--scheduler", "tcp://127.0.0.1:1")
     error = compare(*ARGUMENTS, *where, "--out", tmp_path, code=2)
     assert "cannot reach a Dask scheduler at 'tcp://127.0.0.1:1'" in error
-
-
-@pytest.mark.slow
-def test_a_set_that_a_method_does_not_take(tmp_path: Path) -> None:
-    methods = ("--metrics", "definite", "--methods", "alternating,certified", "--out", tmp_path)
-    output = compare("iris", "--positive", "setosa", *methods, code=2)
-    assert "method 'alternating' needs a set of GraphMetrics" in output
-    assert not rows(tmp_path)
-
-
-def test_a_set_that_an_option_refuses(tmp_path: Path) -> None:
-    methods = ("--metrics", "sdd", "--methods", "joint:edge_floor=0.01,certified")
-    output = compare("iris", "--positive", "setosa", *methods, "--out", tmp_path, code=2)
-    assert "edge_floor is for GraphMetrics, and the set is SDDMetrics" in output
-    assert not rows(tmp_path)
 
 
 def test_died(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,8 +17,9 @@ from gdaopt import plotting
 from gdaopt.cli.app import app
 from gdaopt.studies.comparison_table import markdown
 from gdaopt.studies.pictures import PICTURES, Run
-from tests.cli.cases import undrawn
+from tests.cli.cases import files, record, undrawn
 from tests.result_cases import solved
+from tests.studies.cases import names
 
 LABELS = (
     "\x1b[31mred\x1b[0m",
@@ -30,6 +31,7 @@ LABELS = (
     "[bold]strong[/bold] :smile:",
     "9" * 5000,
 )
+NO_FILES = ("a/b", "a b", "A B", "../..", ".hidden", "ä.1", "x" * 300)
 FEATURES = ("\x1b[2Jclear", "\u202ename", r"$\q$", "| x |", "kind")
 
 
@@ -55,12 +57,20 @@ def shown(*arguments: object, code: int = 0) -> str:
 
 
 def test_learn_and_plot(tmp_path: Path) -> None:
-    table, out = write_table(tmp_path / "t.csv", LABELS), tmp_path / "out"
+    table, out = write_table(tmp_path / "[bold].csv", LABELS + NO_FILES), tmp_path / "out"
     with undrawn():
         output = shown("learn", table, "--one-against-rest", "--tolerance", "0.5", "--out", out)
         shown("plot", out, "--out", tmp_path / "\x1b[31mpictures")
     for escaped in (r"\x1b[31mred\x1b[0m:", r"\u202eright to left:", "two lines:"):
         assert escaped in output
+    classes = record(out)["metrics"]
+    assert set(classes) == {" ".join(label.split()) for label in LABELS + NO_FILES}
+    assert classes["ä.1"]["file"] == "ä.1.npz"
+    stems = [entry["file"].removesuffix(".npz") for entry in classes.values()]
+    assert names(out) == files(*stems)
+    assert len({name.casefold() for name in names(out)}) == len(names(out))
+    for entry in classes.values():
+        assert gda.Result.load(out / entry["file"]).objective == entry["objective"]
 
 
 def test_errors(tmp_path: Path) -> None:

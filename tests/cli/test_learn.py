@@ -33,13 +33,12 @@ from tests.cli.cases import (
     files,
     interrupt,
     learn,
-    names,
     record,
     run,
     sparse_words,
-    write_csv,
 )
 from tests.helpers import n_parts
+from tests.studies.cases import names
 
 pytestmark = pytest.mark.usefixtures("no_pictures")
 
@@ -95,19 +94,6 @@ def test_it_says_where_learning_does_not_help(tmp_path: Path) -> None:
     assert "all classes: no learning, which the search chose." in said
     assert "No feature matters more than another: nothing was learned" in said
     assert "Try --search" not in said
-
-
-def test_a_class_of_one_sample_is_learned_from_and_not_judged(tmp_path: Path) -> None:
-    data = write_csv(tmp_path / "few.csv", [*["a", "b"] * 11, "alone"], 23)
-    run("learn", data, "--label", "kind", "--out", tmp_path / "out")
-    measured = record(tmp_path / "out")["accuracy"]
-    assert measured["judged"] == 22
-    assert {name: each["samples"] for name, each in measured["classes"].items()} == {
-        "a": 11,
-        "b": 11,
-    }
-    assert np.sum(measured["confusion"]) == 22
-    assert np.trace(measured["confusion"]) == pytest.approx(22 * measured["learned"])
 
 
 def test_a_file_to_test_by(tmp_path: Path) -> None:
@@ -297,22 +283,6 @@ def test_by_default_the_label_is_last_and_the_directory_has_the_name_of_the_data
     assert "written to gdaopt-own" in learn("own.csv", *ANALYTIC)
     assert names(tmp_path) == {"own.csv", "gdaopt-own"}
     assert names(Path("gdaopt-own")) == files("learned")
-
-
-def test_labels_that_are_no_file_names(tmp_path: Path) -> None:
-    labels = ["a/b", "a b", "A B", "../..", ".hidden", "ä.1", "[/red]", ":bug:", "$\\q$", "x" * 300]
-    data, out = write_csv(tmp_path / "[bold].csv", labels, 40), tmp_path / "out"
-    learn(data, "--label", "kind", "--out", out, *PAPER, *ANALYTIC)
-    assert names(tmp_path) == {"[bold].csv", "out"}
-    classes = record(out)["metrics"]
-    stems = [entry["file"].removesuffix(".npz") for entry in classes.values()]
-    assert names(out) == files(*stems)
-    assert {*record(out)["files"], "result.json"} <= names(out)
-    assert len({name.casefold() for name in names(out)}) == len(files(*stems))
-    assert set(classes) == set(labels)
-    assert classes["ä.1"]["file"] == "ä.1.npz"
-    for entry in classes.values():
-        assert gda.Result.load(out / entry["file"]).objective == entry["objective"]
 
 
 # --- Sparse files: the same metrics as of the table of their samples, and no dense copy ----------

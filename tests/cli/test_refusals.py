@@ -12,8 +12,6 @@ from gdaopt.cli.output import IN_USE
 from gdaopt.studies import study_directory
 from gdaopt.studies.study_directory import sole_writer
 from tests.cli.cases import ANALYTIC, content, run, undrawn
-from tests.datasets.cases import SEEDS_TEXT, hide_other_data
-from tests.helpers import scaled
 
 BOTH = [  # of the problem: gdaopt learn and gdaopt compare
     (("irsi",), "unknown data set (and no file of this name): 'irsi'; did you mean"),
@@ -39,6 +37,7 @@ BOTH = [  # of the problem: gdaopt learn and gdaopt compare
         ((name, "--data-dir", "x"), f" goes with page_blocks, pb300, seeds, not with {name}; leave")
         for name in ("iris", "leaves.csv", "absent.svm")
     ),
+    (("seeds", "--data-dir", "absent"), "data_dir 'absent' has none of seeds_dataset.txt, "),
     (("iris", "--positive", "sitosa"), "unknown class 'sitosa'; did you mean 'setosa'?"),
     (("iris", "--metrics", "grpah"), "unknown kind of metrics 'grpah'; did you mean 'graph'?"),
     (("iris", "--scale", "zscor"), "unknown scale 'zscor'; did you mean 'zscore'?"),
@@ -104,6 +103,14 @@ COMPARE = [
         "solver 'HIGHS': none of the methods takes a solver; add one that does",
     ),
     (("iris", "--trace-every", -1), "trace_every must be at least 0, got -1"),
+    (
+        ("iris", "--metrics", "definite", "--methods", "certified,alternating"),
+        "method 'alternating' needs a set of GraphMetrics",
+    ),
+    (
+        ("iris", "--metrics", "sdd", "--methods", "joint:edge_floor=0.01,certified"),
+        "edge_floor is for GraphMetrics, and the set is SDDMetrics",
+    ),
     (("iris", "--jobs", 0), "jobs must be at least 1, got 0"),
     (("iris", "--out", "."), "already holds files, but no study.json"),
 ]
@@ -121,16 +128,6 @@ EXPORT = [
 ]
 
 
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a file of recorded programs."""
-    path = tmp_path_factory.mktemp("recorded") / "programs.npz"
-    problem = gda.MetricProblem(gda.GLR(*scaled("iris", "setosa")), gda.GraphMetrics(4.0, 1e-3))
-    with gda.bench.recording(path):
-        gda.solve(problem, "alternating", solver="analytic", max_iterations=6)
-    return path
-
-
 @pytest.mark.parametrize(
     ("command", "arguments", "message"),
     [
@@ -145,7 +142,7 @@ def test_nothing_is_written(
     command: str,
     arguments: tuple[object, ...],
     message: str,
-    programs: Path,
+    recorded: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -155,7 +152,7 @@ def test_nothing_is_written(
     if command == "bench":
         arguments = ("--data", "iris", "--solvers", "highspy", *arguments)
     elif command == "export":
-        arguments = (programs, *arguments)
+        arguments = (recorded, *arguments)
     error = run(command, *arguments, code=2)
     assert error.startswith("error: ")
     assert message in error
@@ -189,22 +186,3 @@ def test_help_names_every_option(command: str) -> None:
     if command in ("learn", "compare"):
         for name in (*gda.datasets.BUILTIN, "UCI"):
             assert name in output
-
-
-# --- Data sets of UCI: offline, and from a directory of the user ---------------------------------
-
-
-@pytest.fixture
-def no_other_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    hide_other_data(monkeypatch, tmp_path / "cache")
-
-
-@pytest.mark.usefixtures("no_other_data", "no_pictures")
-def test_learn_from_a_directory(tmp_path: Path) -> None:
-    (tmp_path / "seeds_dataset.txt").write_text(SEEDS_TEXT)
-    out = tmp_path / "out"
-    options = ("--data-dir", tmp_path, "--positive", "Kama", *ANALYTIC)
-    said = run("learn", "seeds", *options, "--out", out)
-    assert "seeds: 6 samples, 7 features; " in said
-    assert "class Kama against the rest" in said
-    assert (out / "Kama.npz").exists()

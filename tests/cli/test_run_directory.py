@@ -28,13 +28,13 @@ from tests.cli.cases import (
     full_disk,
     interrupt,
     learn,
-    names,
     record,
     run,
     unmeasured,
     write_svmlight,
 )
 from tests.process_cases import posix_only, soon
+from tests.studies.cases import names
 
 pytestmark = pytest.mark.usefixtures("no_pictures")
 
@@ -56,23 +56,6 @@ def listed(out: Path) -> set[str]:
 
 
 # --- What is there already -----------------------------------------------------------------------
-
-
-def test_force_replaces_an_earlier_run_and_nothing_else(tmp_path: Path) -> None:
-    learn_iris(tmp_path)
-    (tmp_path / "mine.npz").write_bytes(b"mine")
-    (tmp_path / "notes").mkdir()
-    first = gda.Result.load(tmp_path / "setosa.npz")
-    before = (tmp_path / "result.json").read_bytes()
-    learn_iris(tmp_path, "--positive", "setosa", code=2)
-    assert (tmp_path / "result.json").read_bytes() == before
-    output = learn_iris(tmp_path, "--force", "--positive", "setosa", "--trace-bound", 2)
-    assert "class setosa against the rest" in output
-    assert names(tmp_path) == files("setosa") | {"mine.npz", "notes"}
-    assert (tmp_path / "mine.npz").read_bytes() == b"mine"
-    assert listed(tmp_path) == files("setosa")
-    again = gda.Result.load(tmp_path / "setosa.npz")
-    assert np.trace(again.metric) <= 2.0 < np.trace(first.metric)
 
 
 def test_a_forced_run_that_breaks_off_still_knows_the_earlier_one(tmp_path: Path) -> None:

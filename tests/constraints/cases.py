@@ -1,6 +1,5 @@
 """Random problems with linear constraints, most of which are active at the optimum."""
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -84,17 +83,3 @@ class RandomCase:
         return gda.MetricProblem(
             self.free.objective, self.free.feasible_set, constraints=self.constraints
         )
-
-    def optimal_value(self) -> float:
-        """Return the optimum by plain CVXPY: the rows as they were written."""
-        objective, size = self.free.objective, self.free.n_features
-        metric = cp.Variable((size, size), symmetric=True)
-        program = self.free.to_cvxpy(metric, log=objective.log_convex)
-        rows = self.constraints(metric)
-        whole = cp.Problem(program.objective, [*program.constraints, *rows])
-        tight = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-10)
-        with warnings.catch_warnings():
-            # Not every program is solved that well; the comparison judges the answer.
-            warnings.simplefilter("ignore", UserWarning)
-            value = float(whole.solve("CLARABEL", **tight))
-        return float(np.exp(value)) if objective.log_convex else value

@@ -114,16 +114,6 @@ def test_problems_without_interior_say_so(says: str, kind: str, constraints: Con
     assert says == BOUNDARY or str(constraints(metric)[0]) in str(caught.value)
 
 
-def test_large_problems_need_no_conic_solver() -> None:
-    size = 300
-    problem = gda.MetricProblem(
-        gda.LogDet(np.eye(size)),
-        gda.GraphMetrics(float(size)),
-        constraints=lambda M: [cp.sum(cp.diag(M)[:10]) <= 1, M[0, 1] == 0],
-    )
-    assert not problem.violations(problem.central_metric())
-
-
 def minimum(
     trace_bound: float,
     rows: LinearConstraints,
@@ -182,25 +172,6 @@ def test_no_bound_is_above_the_value_where_all_prices_are_above_zero() -> None:
     rows = read_constraints(lambda M: [M[0, 0] <= 0.5], SIZE)
     found = minimum(3.0, rows, np.eye(SIZE))
     assert found.lower_bound == found.value == 0
-
-
-@pytest.mark.parametrize("seed", [0, 2, 3, 4, 9])
-def test_bounds_of_a_search_never_fall(seed: int) -> None:
-    case = RandomCase(seed)
-    problem, size = case.problem, case.free.n_features
-    assert problem.rows is not None
-    gradient = random_symmetric(np.random.default_rng(seed), size)
-    bounds = list[float]()
-
-    def ends(value: float, bound: float) -> bool:
-        bounds.append(bound)
-        return False
-
-    program = LinearProgram(problem.feasible_set, problem.rows, gradient=gradient)
-    found = program.solve(*problem.members.centre, ends)
-    assert len(bounds) > 2
-    assert bounds == sorted(bounds)
-    assert found.lower_bound == bounds[-1]
 
 
 @pytest.mark.parametrize("trace_bound", [1e-200, 1.0, 1e200])

@@ -70,6 +70,15 @@ def test_residuals_are_cvxpys(rng: Rng) -> None:
         assert (ours.violation().max() > 1e-9) == (np.max(theirs.violation()) > 1e-9)
 
 
+def test_the_way_back_ends_where_the_last_row_holds() -> None:
+    read = read_constraints(lambda M: [M[0, 0] <= 1, M[1, 1] <= 1, M[2, 2] <= 9], SIZE)
+    metric, inner = np.diag([1.5, 1.2, 1.0, 1.0]), 0.5 * np.eye(SIZE)
+    assert read.way_back(metric, inner) == pytest.approx(0.5)
+    assert read.way_back(inner, inner) == 0
+    equality = read_constraints(lambda M: [M[0, 0] == 0.5], SIZE)
+    assert equality.way_back(metric, inner) == 1
+
+
 def test_labels() -> None:
     names = rows().names
     assert names[0] == "M[0, 1] == 0.0 (1)"  # it is there twice
@@ -134,7 +143,7 @@ def test_coefficients_of_entries_and_atoms(rng: Rng, few: bool) -> None:
     coefficients = read.of_entries(pairs_of(SIZE, edges))
     np.testing.assert_allclose(coefficients @ entries_of(metric, edges), products, atol=1e-12)
     atoms, weights = decomposition(metric, np.ones(SIZE))
-    np.testing.assert_allclose(read.quadratic_forms(atoms) @ weights, products, atol=1e-12)
+    np.testing.assert_allclose(read.forms_and_sizes(atoms)[0] @ weights, products, atol=1e-12)
     multipliers = rng.standard_normal(len(read))
     combined = read.combine(multipliers)
     assert np.vdot(combined, metric) == pytest.approx(multipliers @ products, abs=1e-12)
@@ -155,7 +164,7 @@ def test_forms_that_are_round_off_are_0() -> None:
     """Else a weight of 1e17 could keep a row that no metric of the atom keeps."""
     read = read_constraints(lambda M: [M[0, 0] - M[1, 1] == 0, M[0, 0] == 0], 2)
     atoms = Atoms.of_vectors(np.array([[0.1 + 0.2, 0.3], [1.0, 2.0]]))
-    forms = read.quadratic_forms(atoms)
+    forms = read.forms_and_sizes(atoms)[0]
     assert forms[0, 0] == 0
     assert (forms[1] > 0).all()
     assert forms[0, 1] == pytest.approx(-3 / np.sqrt(2))

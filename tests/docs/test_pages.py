@@ -289,9 +289,3 @@ def test_cited_results_exist() -> None:
     unknown = {name: files for name, files in found.items() if name not in known}
     assert not unknown, f"docs/theory has no such results: {unknown}"
     assert citations('"Erratum 2: a rule", "Erratum: none"') == {"Erratum 2: a rule"}
-
-
-def test_no_file_names_a_page_that_is_not_here() -> None:
-    word = "DES" + "IGN"
-    naming = [path for path in written_files() if word in path.read_text("utf-8")]
-    assert not naming, f"cite a result of docs/theory instead: {naming}"

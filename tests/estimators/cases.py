@@ -59,12 +59,10 @@ def refused(message: str) -> AbstractContextManager[pytest.ExceptionInfo[Invalid
     return pytest.raises(InvalidInputError, match=message)
 
 
-def halves(n: int = 40, size: int = 3, classes: int = 3) -> tuple[FloatArray, np.ndarray]:
-    """Return overlapping blobs in which half of the samples have no label, which is -1."""
-    rng = np.random.default_rng(0)
-    y = np.arange(n) % classes
-    X = 0.6 * rng.standard_normal((n, size)) + 0.8 * y[:, None]
-    return X, np.where(rng.permutation(n) < n // 2, y, -1)
+def halves(n: int = 40, size: int = 3, classes: int = 3) -> tuple[FloatArray, Any]:
+    """Return samples of which a half has no label, which is -1."""
+    X, y = samples(n, size, classes)
+    return X, np.where(np.random.default_rng(0).permutation(n) < n // 2, y, -1)
 
 
 def certified_by_the_learner(learner: Any, X: FloatArray) -> bool:
@@ -116,20 +114,3 @@ CLASSES_AND_LABELS = [
     for some in (True, False)
 ]
 """Parameters of tests: how many classes, and whether some or all samples have labels."""
-
-
-def blobs(classes: int, n: int = 40, size: int = 4) -> tuple[FloatArray, Any]:
-    """Return samples of classes that differ in the first two features, with some overlap."""
-    rng = np.random.default_rng(classes)
-    codes = np.arange(n) % classes
-    X = rng.standard_normal((n, size))
-    X[:, 0] += 3.0 * (codes == 1)
-    X[:, 1] += 3.0 * (codes == classes - 1)
-    return X, codes
-
-
-def partly_labelled(classes: int, n: int = 40, size: int = 4) -> tuple[FloatArray, Any]:
-    """Return the same samples; more than half of them have no label, which is -1 in y."""
-    X, codes = blobs(classes, n, size)
-    hidden = np.random.default_rng(0).permutation(n) >= 18
-    return X, np.where(hidden, -1, codes)

@@ -1,6 +1,5 @@
 """Harmonic solutions against their definitions, and the classifier that has them."""
 
-import cvxpy as cp
 import mpmath
 import numpy as np
 import pytest
@@ -37,20 +36,6 @@ def exact_shares(weights: FloatArray, y: np.ndarray) -> FloatArray:
 
 
 # --- Scores --------------------------------------------------------------------------------------
-
-
-def test_scores_are_the_papers_quadratic_program() -> None:
-    X, y = halves(classes=2)
-    metric = random_metric(np.random.default_rng(2), 3)
-    weights = np.exp(-squared_distances(X @ np.linalg.cholesky(metric)))
-    laplacian = np.diag(weights.sum(axis=1)) - weights
-    z = cp.Variable(len(X))
-    cost = cp.Minimize(cp.quad_form(z, cp.psd_wrap(laplacian)))
-    problem = cp.Problem(cost, [z[y != -1] == 2 * y[y != -1] - 1])
-    problem.solve(solver="CLARABEL", tol_gap_abs=1e-13, tol_gap_rel=1e-13, tol_feas=1e-13)
-    assert z.value is not None
-    scores = GraphClassifier(metric).fit(X, y).label_distributions_
-    np.testing.assert_allclose(scores[:, 1] - scores[:, 0], z.value, atol=1e-10)
 
 
 @pytest.mark.parametrize("n_neighbors", [39, 400])
@@ -198,16 +183,6 @@ def test_everything_labelled(n_neighbors: int | None) -> None:
     np.testing.assert_array_equal(classifier.transduction_, y)
     np.testing.assert_array_equal(classifier.label_distributions_, np.eye(3)[y])
     assert len(GraphClassifier(n_neighbors=n_neighbors).fit(X, np.arange(40)).classes_) == 40
-
-
-def test_predictions_are_the_joint_solution_when_all_samples_had_labels() -> None:
-    X, y = halves()
-    new, X, y = X[y == -1], X[y != -1], y[y != -1]
-    classifier = GraphClassifier().fit(X, y)
-    for sample, scores in zip(new, classifier.predict_proba(new), strict=True):
-        joint = GraphClassifier().fit(np.vstack([X, sample]), np.append(y, -1))
-        np.testing.assert_allclose(scores, joint.label_distributions_[-1], atol=1e-13)
-        assert joint.transduction_[-1] == classifier.predict([sample])
 
 
 @pytest.mark.parametrize("n_neighbors", [None, 4])

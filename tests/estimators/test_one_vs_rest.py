@@ -20,7 +20,6 @@ from gdaopt.estimators import (
     OneVsRestMetricClassifier,
 )
 from gdaopt.estimators.baselines import EuclideanMetric
-from gdaopt.estimators.one_vs_rest import class_scores
 from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import samples
 
@@ -92,16 +91,6 @@ def test_two_classes_are_one_problem(aggregation: str) -> None:
     decision = fitted.decision_function(X[40:])
     assert decision.shape == (20,)
     np.testing.assert_array_equal(decision > 0, fitted.predict(X[40:]) == "yes")
-
-
-def test_votes_and_scores() -> None:
-    z = [np.array([0.0, 0.3, -0.1, 0.1]), np.array([-1.0, 0.5, -0.2, 0.0])]
-    z.append(np.array([-0.5, 0.9, -0.3, 1.0]))
-    assert class_scores(z, "vote").argmax(axis=1).tolist() == [0, 0, 0, 0]
-    assert class_scores(z, "score").argmax(axis=1).tolist() == [0, 2, 0, 2]
-    for aggregation in AGGREGATIONS:  # the first of two classes if the scores are equal
-        scores = class_scores([np.array([-0.5, 0.0, 0.5])], aggregation)
-        assert scores.argmax(axis=1).tolist() == [0, 0, 1]
 
 
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)

@@ -97,6 +97,20 @@ SAMPLES: list[tuple[Any, tuple[Any, ...], str]] = [
         "but those of class 'b', and",
     ),
     (GRAPH(), (X, CODES, np.ma.masked_equal(weighted(2.0)[2], 2)), "sample_weight has 1 masked"),
+    *(
+        (make(), (X, y), message)
+        for make in (
+            METRIC,
+            EuclideanMetric,
+            GeometricMeanMetric,
+            FeatureGraphLearning,
+            *TRANSDUCTIVE,
+        )
+        for y, message in [
+            (["a"] * 60, "y has 1 class, 'a'"),
+            (CODES + 0.5, "Unknown label type: continuous"),
+        ]
+    ),
     (GRAPH(), (changed(X, (slice(None), 2), 0) + 1e-160 * X, CODES), "feature x2 varies by .*and"),
     *(
         (GRAPH(name, scale="none"), (scale * X, CODES), message)

@@ -224,10 +224,3 @@ def test_scores_leave_tuples_of_weight_0_out(learner: Any) -> None:
     ]:
         with refused(message):
             fitted.score(*given, wrong)
-
-
-def test_other_features_after_the_fit() -> None:
-    X, found, y = pairs()
-    learner = PairMetricLearner().fit(X[found], y)
-    with refused("pairs of samples with 4 features have"):
-        learner.predict(X[found][:, :, :3])

@@ -21,7 +21,7 @@ from gdaopt.linalg.entries import (
     no_edges,
     placement,
 )
-from gdaopt.linalg.laplacian import labels_without_bridges, with_bridges
+from gdaopt.linalg.laplacian import labels_without_bridges
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_metric, random_symmetric
 
@@ -144,10 +144,7 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(3)
 
 
-# --- Masked symmetric matrices, beside arrays ----------------------------------------------------
-
-
-# --- Bridges against networkx, and inverses that are put together at them ------------------------
+# --- Bridges against networkx --------------------------------------------------------------------
 
 
 def random_edges(rng: np.random.Generator, size: int, density: float) -> Edges:
@@ -166,15 +163,3 @@ def test_bridges_are_those_of_networkx(rng: np.random.Generator, size: int, degr
     labels = labels_without_bridges(size, edges)
     found = sorted(pair for pair in map(tuple, np.stack(edges, axis=1)) if np.ptp(labels[[*pair]]))
     assert found == expected
-
-
-@pytest.mark.parametrize("size", [2, 7])
-def test_bridges_keep_the_diagonal_of_the_inverse(size: int) -> None:
-    """A star of them around feature 0, whose part of the metric is a block of its own."""
-    samples = np.random.default_rng(size).standard_normal((20, size))
-    S = samples.T @ samples / 20
-    edges = np.zeros(size - 1, dtype=np.intp), np.arange(1, size)
-    metric = with_bridges(np.diag(1 / np.diagonal(S)), np.diagonal(S), edges, S)
-    inverse = np.linalg.inv(metric)
-    np.testing.assert_allclose(np.diagonal(inverse), np.diagonal(S), rtol=1e-12)
-    np.testing.assert_allclose(inverse[edges], S[edges], rtol=1e-10, atol=1e-12)

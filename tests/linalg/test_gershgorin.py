@@ -38,15 +38,6 @@ class TestGershgorin:
             np.testing.assert_allclose(ends, centres - radii, rtol=0)
             assert ends.min() <= eigvalsh(matrix)[0] + 1e-13 * size
 
-    @PROPERTY
-    @given(rng=generators, size=sizes)
-    def test_left_ends_of_a_metric_are_one_product(
-        self, rng: np.random.Generator, size: int
-    ) -> None:
-        metric = random_metric(rng, size, density=0.5)
-        v = rng.uniform(0.1, 1, size)
-        np.testing.assert_allclose(left_ends(metric, v), metric @ v / v, rtol=0, atol=1e-13 * size)
-
 
 def path(loops: FloatArray, weight: float) -> FloatArray:
     """Return the metric of a path with these self-loops."""
@@ -132,15 +123,6 @@ class TestAlign:
             else:
                 rho = RHOS[name](smallest)
                 assert_aligned(metric, rho, align(metric, rho))
-
-    @PROPERTY
-    @given(rng=generators, size=sizes, density=st.sampled_from([0.3, 1.0]), rho=st.floats(0, 1.5))
-    def test_left_ends_reach_rho_everywhere(
-        self, rng: np.random.Generator, size: int, density: float, rho: float
-    ) -> None:
-        metric = random_metric(rng, size, density=density, decades=rng.uniform(0, 8))
-        min_eigenvalue = rho * float(eigvalsh(metric)[0])
-        assert_aligned(metric, min_eigenvalue, align(metric, min_eigenvalue))
 
     @PROPERTY
     @given(rng=generators, size=sizes)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from gdaopt.linalg import laplacian, projection
-from gdaopt.linalg.entries import all_edges
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, properties, random_metric, random_symmetric
 
@@ -34,13 +33,6 @@ class TestLaplacian:
         np.testing.assert_array_equal(laplacian.edge_weights(metric), weights)
         round_off = 1e-15 * size * np.abs(metric).max()
         np.testing.assert_allclose(laplacian.self_loops(metric), loops, rtol=0, atol=round_off)
-
-    @pytest.mark.parametrize("size", [1, 2, 3, 7])
-    def test_laplacian_of_the_path(self, size: int) -> None:
-        expected = nx.laplacian_matrix(nx.path_graph(size)).toarray()
-        np.testing.assert_array_equal(
-            laplacian.unit_laplacian(size, laplacian.path_edges(size)), expected
-        )
 
     @PROPERTY
     @given(rng=generators, size=sizes, threshold=st.sampled_from([0.0, 0.05, 0.3]))
@@ -87,14 +79,6 @@ class TestLaplacian:
             laplacian.unit_laplacian(size, found),
             nx.laplacian_matrix(forest, range(size)).toarray(),
         )
-
-    @pytest.mark.parametrize("size", [1, 2, 7])
-    def test_the_forest_of_a_graph_with_the_path_is_the_path(self, size: int) -> None:
-        for edges in (laplacian.path_edges(size), all_edges(size)):
-            for found, expected in zip(
-                laplacian.spanning_forest(size, edges), laplacian.path_edges(size), strict=True
-            ):
-                np.testing.assert_array_equal(found, expected)
 
 
 # --- Projections on a simplex, a cone and their intersections ------------------------------------

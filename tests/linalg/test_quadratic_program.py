@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-import cvxpy as cp
 import numpy as np
 import pytest
 
@@ -61,7 +60,7 @@ def random_quadratic(rng: np.random.Generator, shape: Shape) -> QuadraticProgram
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_quadratic_program_is_solved_to_the_last_digits(name: str) -> None:
     """By its optimality conditions, which no other solver meets to as many digits."""
-    for seed in range(6):
+    for seed in range(10):
         quadratic = random_quadratic(np.random.default_rng(seed), SHAPES[name])
         x, prices = quadratic.solve()
         step = x - quadratic.x
@@ -73,36 +72,12 @@ def test_a_quadratic_program_is_solved_to_the_last_digits(name: str) -> None:
         assert np.abs(residuals[equal]).max() <= 1e-12
         assert residuals.max() <= 1e-12
         assert slopes.min() >= -1e-11 * size
+        used = slopes[:-1][x[:-1] > 0]  # the last variable is the slack
+        assert used.min(initial=0.0) >= 0  # below 0 by round-off it would cost the whole budget
+        assert used.max(initial=0.0) <= 1e-12 * size
         gap = float(x @ slopes) - float(prices[~equal] @ residuals[~equal])
         assert abs(gap) <= 1e-11 * size
         assert float(quadratic.slope @ step + step @ quadratic.hessian @ step / 2) <= 1e-15
-
-
-@pytest.mark.parametrize("name", ["linear", "eight decades"])
-def test_prices_of_used_variables_end_at_zero_or_above(name: str) -> None:
-    """Below 0 by round-off they would cost the whole budget; the last variable is the slack."""
-    for seed in range(10):
-        quadratic = random_quadratic(np.random.default_rng(seed), SHAPES[name])
-        x, prices = quadratic.solve()
-        slopes = quadratic.slope + quadratic.hessian @ (x - quadratic.x) + prices @ quadratic.left
-        used = slopes[:-1][x[:-1] > 0]
-        assert used.min(initial=0.0) >= 0
-        assert used.max(initial=0.0) <= 1e-12 * (1 + np.abs(prices).max())
-
-
-@pytest.mark.parametrize("name", [name for name in SHAPES if "apart" not in name])
-def test_a_quadratic_program_has_cvxpys_value(name: str) -> None:
-    for seed in range(6):
-        quadratic = random_quadratic(np.random.default_rng(seed), SHAPES[name])
-        x, equal = cp.Variable(8), quadratic.is_equality
-        step = x - quadratic.x
-        value = quadratic.slope @ step + cp.quad_form(step, cp.psd_wrap(quadratic.hessian)) / 2
-        left, right = quadratic.left, quadratic.right
-        kept = [left[equal] @ x == right[equal], left[~equal] @ x <= right[~equal], x >= 0]
-        best = float(cp.Problem(cp.Minimize(value), kept).solve("CLARABEL"))
-        own = quadratic.solve()[0] - quadratic.x
-        found = float(quadratic.slope @ own + own @ quadratic.hessian @ own / 2)
-        assert found == pytest.approx(best, abs=1e-7)
 
 
 def test_the_price_of_an_inequality_is_never_below_zero() -> None:

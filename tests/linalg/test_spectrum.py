@@ -10,7 +10,7 @@ from scipy.linalg import LinAlgError, block_diag, eigh, eigvalsh
 from gdaopt.linalg import spectrum
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, generators, random_symmetric
-from tests.linalg.cases import raises, uniform_path
+from tests.linalg.cases import raises
 
 sizes = st.integers(1, 12)
 
@@ -59,22 +59,6 @@ class TestSpectrum:
         matrix = scattered(rng, singles + blocks)
         assert spectrum.smallest_eigenvalue(matrix) == pytest.approx(eigvalsh(matrix)[0], abs=1e-13)
         assert sorted(solved) == [2, 3, 3, 50, 250]
-
-    @pytest.mark.parametrize(
-        "matrix",
-        [
-            pytest.param(np.diag(np.arange(300.0) - 7), id="singles"),
-            pytest.param(random_symmetric(np.random.default_rng(0), 300), id="one component"),
-            pytest.param(np.zeros((300, 300)), id="zero"),
-            pytest.param(uniform_path(300, 0.5), id="path"),
-        ],
-    )
-    def test_large_matrices(self, matrix: FloatArray) -> None:
-        expected = eigvalsh(matrix)
-        round_off = 1e-14 * np.abs(expected).max()
-        assert spectrum.smallest_eigenvalue(matrix) == pytest.approx(
-            expected[0], rel=0, abs=round_off
-        )
 
     @PROPERTY
     @given(rng=generators, size=sizes, count=st.integers(1, 15))

@@ -80,14 +80,18 @@ def e_optimal(side: int) -> cp.Problem:
     return cp.Problem(cp.Maximize(least), [matrix >> 0, cp.sum(w) <= len(edges), w <= 2])
 
 
-def spectral_radius(side: int) -> cp.Problem:
-    """Return the links of a network, weakened under a budget, whose spectral radius is least."""
+def spectral_radius(side: int, most: int = 0) -> cp.Problem:
+    """Return the links of a network, weakened under a budget, whose spectral radius is least.
+
+    With a number of links that may go, each of them goes or stays.
+    """
     edges, size = grid_edges(side), side * side
-    cut, radius = cp.Variable(len(edges), bounds=[0, 1]), cp.Variable()
+    kind: dict[str, Any] = {"boolean": True} if most else {"bounds": [0, 1]}
+    cut, radius = cp.Variable(len(edges), **kind), cp.Variable()
     diagonal = np.zeros((size, size))
     placed = [(1 - cut[k]) * symmetric_unit(size, int(i), int(j)) for k, (i, j) in enumerate(edges)]
     matrix = radius * np.eye(size) - sum(placed, diagonal)
-    return cp.Problem(cp.Minimize(radius), [matrix >> 0, cp.sum(cut) <= len(edges) / 4])
+    return cp.Problem(cp.Minimize(radius), [matrix >> 0, cp.sum(cut) <= (most or len(edges) / 4)])
 
 
 def compliance(side: int) -> cp.Problem:

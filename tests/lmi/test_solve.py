@@ -20,6 +20,7 @@ from tests.lmi.models import (
     e_optimal,
     grid_edges,
     random_inequality,
+    spectral_radius,
     symmetric_unit,
 )
 
@@ -154,6 +155,7 @@ def test_parameters_are_read_anew() -> None:
     for value in (1.0, 3.0):
         scale.value = value
         assert problem.solve(method="discs") == pytest.approx(value, abs=1e-6)
+    assert len(repr(stats_of(problem))) < 80  # one line, not the whole model
 
 
 def test_other_inequalities_stay_and_have_dual_values() -> None:
@@ -225,28 +227,13 @@ def test_infeasible_and_unbounded_models(by: str) -> None:
 
 
 def test_links_are_removed_for_the_least_spectral_radius() -> None:
-    edges, size, removed = grid_edges(2), 4, 2
-    full = np.zeros((size, size))
-    for i, j in edges:
-        full[i, j] = full[j, i] = 1.0
-
-    def radius(cut: tuple[int, ...]) -> float:
-        rest = full.copy()
-        for k in cut:
-            i, j = edges[k]
-            rest[i, j] = rest[j, i] = 0.0
-        return float(np.linalg.eigvalsh(rest).max())
-
-    best = min(radius(cut) for cut in combinations(range(len(edges)), removed))
-    cut, largest = cp.Variable(len(edges), boolean=True), cp.Variable()
-    links = sum(
-        (1 - cut[k])
-        * np.array([[float({i, j} == {a, b}) for b in range(size)] for a in range(size)])
-        for k, (i, j) in enumerate(edges.tolist())
-    )
-    constraints = [largest * np.eye(size) - links >> 0, cp.sum(cut) <= removed]
-    problem = cp.Problem(cp.Minimize(largest), constraints)
-    assert problem.solve(method="discs", solver="HIGHS") == pytest.approx(best, abs=1e-5)
+    problem = spectral_radius(2, most=2)
+    cut, radius = sorted(problem.variables(), key=lambda variable: -variable.size)
+    radii, radius.value = [], 0.0
+    for removed in combinations(range(cut.size), 2):
+        cut.value = np.isin(np.arange(cut.size), removed).astype(float)
+        radii.append(-np.linalg.eigvalsh(problem.constraints[0].args[0].value)[0])
+    assert problem.solve(method="discs", solver="HIGHS") == pytest.approx(min(radii), abs=1e-5)
     links_cut = np.asarray(cut.value)
     assert np.array_equal(np.round(links_cut), links_cut)
 

@@ -116,7 +116,7 @@ def test_an_obstacle_is_named_by_its_nodes() -> None:
     report = lmi.structure(triangle(1.0, 1.0, 1.0))
     assert not report.is_exact
     assert set(report.inequalities[0].cycle) == {0, 1, 2}
-    assert "frustrated" in str(report)
+    assert "frustrated" in repr(report)
     assert lmi.structure(triangle(1.0, 1.0, -1.0)).is_exact
 
 
@@ -130,7 +130,7 @@ def test_signs_follow_from_bounds_rows_programs_or_the_users_word() -> None:
         constraints = [inequality, y >= 0, *held, *rows]
         return lmi.structure(cp.Problem(cp.Minimize(y), constraints), **options)
 
-    assert "3 of 3 signs" in str(asked())
+    assert "3 of 3 signs" in repr(asked())
     assert asked(x <= 0).is_exact
     assert asked(cp.sum(x) <= -2, x >= -1, x[:2] >= -0.25).inequalities[0].n_unknown == 0
     ordered = (x[0] <= x[1], x[1] <= x[2], x[2] <= 0)
@@ -186,6 +186,8 @@ def test_other_wrong_use_gets_a_sentence() -> None:
         triangle(1, 1, 1).solve(method="discs", strict=True)
     with pytest.raises(InvalidInputError, match="has no value"):
         lmi.certify(triangle(1, 1, -1))
+    with pytest.raises(InvalidInputError, match=r"CLARABEL refuses the options .'sequence'"):
+        triangle(1, 1, -1).solve(method="discs", sequence="tangents")
     wrong_edges: list[tuple[list[Any], str]] = [
         ([[0, 3]], "from 0 to 2"),
         ([[1, 1]], "different nodes"),

@@ -13,22 +13,6 @@ from tests.master.cases import random_atoms
 
 class TestActiveSet:
     @PROPERTY
-    @given(generators, st.sampled_from([1, 2, 5, 40]), st.booleans())
-    def test_knows_its_atoms_with_either_sign(
-        self, rng: np.random.Generator, size: int, sparse: bool
-    ) -> None:
-        atoms = self.sparse(rng, size) if sparse else random_atoms(rng, 6, size)
-        active_set = ActiveSet(atoms, rng.random(len(atoms)))
-        signs = rng.choice([-1.0, 1.0], len(atoms))
-        same = Atoms(atoms.support, atoms.values * signs[:, None])
-        nearest, distance = active_set.nearest(same)
-        assert distance.max() <= 1e-7
-        np.testing.assert_allclose(
-            np.abs((atoms.dense(size)[nearest] * same.dense(size)).sum(axis=1)), 1.0, rtol=1e-14
-        )
-        assert len(active_set.with_new(same)) == len(active_set)
-
-    @PROPERTY
     @given(generators, st.sampled_from([2, 5]), st.floats(0, 1))
     def test_on_the_way_to_another(self, rng: np.random.Generator, size: int, share: float) -> None:
         start = ActiveSet(self.sparse(rng, size), rng.random(6))
@@ -73,26 +57,3 @@ class TestActiveSet:
         rotated = np.array([[0.6 * np.cos(angle) + 0.8 * np.sin(angle), 0.0]])
         rotated[0, 1] = -0.8 * np.cos(angle) + 0.6 * np.sin(angle)
         assert len(active_set.with_new(Atoms(np.array([[0, 1]]), rotated))) == 1 + joins
-
-    def test_new_atoms_come_last_with_weight_zero(self) -> None:
-        active_set = ActiveSet(Atoms.of_features(np.array([2, 0])), np.array([3.0, 4.0]))
-        longer = active_set.with_new(Atoms.of_features(np.array([0, 1, 3])))
-        np.testing.assert_array_equal(longer.weights, [3.0, 4.0, 0.0, 0.0])
-        np.testing.assert_array_equal(longer.atoms.dense(4).argmax(axis=1), [2, 0, 1, 3])
-        assert len(active_set) == 2
-
-    def test_without_zeros_keeps_the_sum(self) -> None:
-        rng = np.random.default_rng(0)
-        active_set = ActiveSet(random_atoms(rng, 5, 3), np.array([0.0, 1e-300, 2.0, 0.0, 1.0]))
-        shorter = active_set.without_zeros()
-        np.testing.assert_array_equal(shorter.weights, [1e-300, 2.0, 1.0])
-        total, expected = (
-            one.atoms.added_to(np.zeros((3, 3)), one.weights) for one in (shorter, active_set)
-        )
-        np.testing.assert_allclose(total, expected, rtol=1e-15)
-
-    def test_an_empty_list_takes_all(self) -> None:
-        nothing = ActiveSet(Atoms.of_features(np.zeros(0, np.intp)), np.zeros(0))
-        atoms = Atoms.of_vectors(np.eye(3))  # of another support than the empty list's
-        assert len(nothing) == 0
-        np.testing.assert_array_equal(nothing.with_new(atoms).weights, np.zeros(3))

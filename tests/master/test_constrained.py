@@ -11,7 +11,7 @@ from gdaopt.master.constrained import (
     _LIFT,
     Rows,
     _duality_gap,
-    _with_rows_kept,
+    _mend_rows,
     find_best_weights_with_rows,
 )
 from gdaopt.master.master_point import MasterPoint
@@ -74,34 +74,6 @@ def test_it_is_cvxpys_optimum(seed: int) -> None:
     assert multipliers[3] == 0
 
 
-def test_weights_that_rows_forbid_are_exactly_zero() -> None:
-    weights, forms = np.where(np.arange(N) < SIZE, 0.2, 0.0), np.zeros((1, N))
-    edge = SIZE + 2
-    forms[0, edge] = -0.5  # only this edge is in it, which has to have no weight
-    none = rows_of(np.zeros((1, N)), np.zeros(1), np.array([True]))
-    assert solved(start(weights), none, 1e-9)[0].weights[edge] > 0.1
-    found, multipliers = solved(start(weights), rows_of(forms, np.zeros(1), np.array([True])), 1e-9)
-    assert found.weights[edge] == 0
-    # And its multiplier is such that the edge is no longer worth its price.
-    slopes = found.gradient + multipliers @ forms
-    assert found.gradient.argmin() == edge
-    assert slopes[edge] >= float(found.weights @ slopes) / BUDGET - 1e-9
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_duality_gap_of_a_linear_objective_is_the_distance_to_the_optimum(seed: int) -> None:
-    """By the best multipliers: a part of it is by how much rows with a price do not bind."""
-    rng = np.random.default_rng(seed)
-    weights = rng.random(N) * BUDGET / N / 2
-    point = start(weights, gda.objectives.Linear(random_symmetric(rng, SIZE)))
-    forms = rng.standard_normal((3, N)) / 10 - point.gradient
-    rows = rows_of(forms, forms @ weights + 0.05, np.zeros(3, dtype=bool))
-    best, multipliers = solved(point, rows, 1e-12)
-    assert multipliers @ (rows.right - forms @ weights) > 1e-3
-    gap = _duality_gap(point, rows, multipliers)
-    assert gap == pytest.approx(point.value - best.value, rel=1e-8)
-
-
 @pytest.mark.parametrize("small", [1e-3, 1e-6, 1e-9])
 def test_small_weights_keep_their_row_to_as_many_digits_as_the_others(small: float) -> None:
     """It is in units of what the row leaves them, and not of the largest weight."""
@@ -131,15 +103,15 @@ def test_residuals_that_are_round_off_are_left_alone() -> None:
     weights, forms = np.array([0.1 + 0.2, 0.3]), np.array([[1.0, -1.0]])
     rows = rows_of(forms, np.zeros(1), np.array([True]))
     assert 0 < float(forms[0] @ weights) < 1e-16
-    np.testing.assert_array_equal(_with_rows_kept(weights, 1.0, rows), weights)
+    np.testing.assert_array_equal(_mend_rows(weights, 1.0, rows), weights)
     weights[0] += 1e-9
-    assert float(forms[0] @ _with_rows_kept(weights, 1.0, rows)) == pytest.approx(0, abs=1e-16)
+    assert float(forms[0] @ _mend_rows(weights, 1.0, rows)) == pytest.approx(0, abs=1e-16)
 
 
 def test_corrections_leave_no_weight_below_0() -> None:
     """The row is far from the weights: its nearest ones, by shares, have a negative weight."""
     rows = rows_of(np.array([[1.0, -1.0]]), np.array([-5.0]), np.array([False]))
-    kept = _with_rows_kept(np.ones(2), 20.0, rows)
+    kept = _mend_rows(np.ones(2), 20.0, rows)
     assert kept.min() >= 0
     assert float(rows.forms[0] @ kept) <= -5 + 1e-14
 
@@ -150,9 +122,17 @@ def test_rows_that_are_nearly_the_same_are_corrected_alike(apart: float) -> None
     weights, is_equality = np.array([1 + 1e-9, 1.0, 1.0]), np.array([True, True])
     forms = np.array([[1.0, -1.0, 0.0], [1.0, -1.0, apart]])
     rows = rows_of(forms, np.array([0.0, apart + 1e-11]), is_equality)
-    kept = _with_rows_kept(weights, 4.0, rows)
+    kept = _mend_rows(weights, 4.0, rows)
     np.testing.assert_allclose(kept, weights, rtol=1e-8)
     assert np.abs(forms @ kept - rows.right).max() <= 1e-11
+
+
+def test_rows_that_are_mended_keep_the_trace_bound() -> None:
+    forms = np.array([[1.0, 0.0, 0.0]])
+    rows = rows_of(forms, np.array([1.0 + 1e-9]), np.array([True]))
+    kept = _mend_rows(np.array([1.0, 2.0, 1.0]), 4.0, rows)
+    assert kept[0] == pytest.approx(1 + 1e-9, abs=1e-14)
+    assert kept.sum() <= 4.0
 
 
 @pytest.mark.parametrize("size", [1e-80, 1e-160, 1e-250])
@@ -161,6 +141,19 @@ def test_weights_whose_squares_underflow_are_0(size: float) -> None:
     point = evaluate(objective.at(np.zeros((2, 2))), atoms, np.full(2, size), BUDGET)
     rows = rows_of(np.array([[1.0, -1.0]]), np.zeros(1), np.array([True]))
     assert solved(point, rows, 0.0)[0].weights.tolist() == [0, 0]
+
+
+def test_the_duality_gap_of_a_linear_objective_is_the_distance_to_the_optimum() -> None:
+    """By the best multipliers: a part of it is by how much rows with a price do not bind."""
+    rng = np.random.default_rng(0)
+    weights = rng.random(N) * BUDGET / N / 2
+    point = start(weights, gda.objectives.Linear(random_symmetric(rng, SIZE)))
+    forms = rng.standard_normal((3, N)) / 10 - point.gradient
+    rows = rows_of(forms, forms @ weights + 0.05, np.zeros(3, dtype=bool))
+    best, multipliers = solved(point, rows, 1e-12)
+    assert multipliers @ (rows.right - forms @ weights) > 1e-3
+    gap = _duality_gap(point, rows, multipliers)
+    assert gap == pytest.approx(point.value - best.value, rel=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(24))

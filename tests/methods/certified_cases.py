@@ -4,12 +4,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import product
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
-import pytest
 
 import gdaopt as gda
 from gdaopt.datasets import load, scale_features
@@ -20,13 +18,6 @@ from gdaopt.support.validation import FloatArray
 KINDS = ("graph", "diagonal", "definite", "signed", "sdd")
 HULLS = [(kind, 0.0) for kind in KINDS] + [("graph", 0.05), ("signed", 0.05)]  # with an edge floor
 ROUND_OFF = 1e-12  # of the objective: what certificates and decreases may be short of
-ADVICE = "multiply the features by about"  # where an objective underflows
-
-_DATA = ("iris", "wine", "breast_cancer")
-_SYNTHETIC = ((20, 60), (50, 80), (100, 100))
-_MULTIPLES = (0.2, 1, 10, 40)
-_RHOS = (1e-6, 1e-3)
-_LOUD = 1e140  # a signal so loud makes the objective larger by the square of it
 
 
 def set_of(
@@ -107,15 +98,12 @@ def assert_same_optimum(first: gda.Result, second: gda.Result, rel: float = 0.0)
 
 
 @cache
-def samples(name: str, positive: str, share: str, scale: str) -> tuple[FloatArray, FloatArray]:
-    """Return all or a random half of the samples, z-scored among themselves, and the signal."""
+def half(name: str, positive: str) -> tuple[FloatArray, FloatArray]:
+    """Return a random half of the samples, z-scored among themselves, and the signal."""
     data = load(name)
     count = len(data.features)
-    order = np.random.default_rng(0).permutation(count) if share == "half" else np.arange(count)
-    chosen = order[: count // 2] if share == "half" else order
-    X = scale_features(data.features[chosen])
-    unit = math.sqrt(2 * X.shape[1]) if scale == "plain" else 1.0
-    return X * unit, data.signal(positive)[chosen]
+    chosen = np.random.default_rng(0).permutation(count)[: count // 2]
+    return scale_features(data.features[chosen]), data.signal(positive)[chosen]
 
 
 @cache
@@ -125,74 +113,6 @@ def synthetic(n_features: int, n_samples: int) -> tuple[FloatArray, FloatArray]:
     X = rng.standard_normal((n_samples, n_features))
     told = X[:, :3].sum(axis=1) + 0.1 * rng.standard_normal(n_samples) > 0
     return X / math.sqrt(2 * n_features), np.where(told, 1.0, -1.0)
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A cell of the grid: data, C = multiple · K, ρ, set."""
-
-    kind: str
-    data: tuple[Any, ...]
-    multiple: float
-    min_eigenvalue: float
-
-    def __str__(self) -> str:
-        data = "-".join(str(part) for part in self.data)
-        return f"{self.kind}-{data}-C{self.multiple:g}K-rho{self.min_eigenvalue:g}"
-
-    def problem(self, loudness: float = 1.0) -> gda.MetricProblem:
-        X, z = synthetic(*self.data) if len(self.data) == 2 else samples(*self.data)
-        size = X.shape[1]
-        feasible_set = set_of(self.kind, size, self.multiple * size, self.min_eigenvalue)
-        return gda.MetricProblem(gda.GLR(X, loudness * z), feasible_set)
-
-    @property
-    def is_large(self) -> bool:
-        """Whether there are 75 684 pairs: one ρ has to do, and no case of minutes is tried."""
-        data_is_large = self.data[0] == "breast_cancer" and self.data[2] == "all"
-        takes_minutes = self.kind == "definite" and self.multiple == 10
-        return data_is_large and (self.min_eigenvalue == _RHOS[0] or takes_minutes)
-
-    def underflows(self) -> bool:
-        """Whether the gradient at the optimum, found with a louder signal, is below 1e-290."""
-        problem = self.problem(_LOUD)
-        glr = problem.objective
-        assert isinstance(glr, gda.GLR)
-        metric = certified(problem, 1e-6).metric
-        slopes = glr.at(metric).logarithm().slopes(problem.feasible_set.family.basis(len(metric)))
-        steepest = -float(slopes.min())  # the gradient is semidefinite
-        log_gradient = glr.log_value(metric) - 2 * math.log(_LOUD) + math.log(steepest)
-        return log_gradient < math.log(1e-290)
-
-
-def grid() -> list[Any]:
-    """Return the cells to try: three data sets, wide synthetic data, all sets and bounds.
-
-    That is half of the product: of any set, data and C there is one of the two ρ, and of any set, C
-    and ρ there is half of the data. Of each data cells of two or three kinds are not slow, in turns
-    over C, where that is fast. Of the others a third is slow, where none takes long; the rest is
-    thorough.
-    """
-    built_in = [
-        (name, positive, share, scale)
-        for name in _DATA
-        for positive in load(name).classes
-        for share in ("half", "all")
-        for scale in ("unit", "plain")
-    ]
-    factors: list[Any] = [KINDS, [*built_in, *_SYNTHETIC], _MULTIPLES, _RHOS]
-    cells = []
-    for place in product(*(range(len(values)) for values in factors)):
-        cell = Cell(*(values[n] for n, values in zip(place, factors, strict=True)))
-        if sum(place) % 2 == 1 or cell.is_large:
-            continue
-        kind, data, multiple, _ = place
-        is_long = cell.data[0] == "breast_cancer" and cell.data[2:] != ("half", "unit")
-        is_quick = (data + kind) % 4 == multiple and (data // 2 + kind) % 2 == 0 and not is_long
-        is_slow = sum(place) % 3 == 0 and not is_long
-        marks = pytest.mark.slow if is_slow else pytest.mark.thorough
-        cells.append(pytest.param(cell, marks=[] if is_quick else marks, id=str(cell)))
-    return cells
 
 
 @dataclass

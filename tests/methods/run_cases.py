@@ -1,7 +1,7 @@
 """Methods with options, problems for properties of runs, and lines for step rules."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Self
 
@@ -86,12 +86,6 @@ class Case:
     def problem(self) -> gda.MetricProblem:
         """Return the problem over all graph metrics, for methods with an edge floor."""
         return self._drawn()[0]
-
-    def hull_problem(self) -> gda.MetricProblem:
-        """Return the problem over those graph metrics that contain a path of weight ε."""
-        problem, floor = self._drawn()
-        assert isinstance(problem.feasible_set, gda.GraphMetrics)
-        return replace(problem, feasible_set=replace(problem.feasible_set, path_weight=floor))
 
     def _drawn(self) -> tuple[gda.MetricProblem, float]:
         rng = np.random.default_rng(self.seed)

@@ -10,7 +10,7 @@ import gdaopt as gda
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
 from tests.helpers import leave_memory
-from tests.methods.certified_cases import assert_same_optimum, certified, samples, set_of, synthetic
+from tests.methods.certified_cases import assert_same_optimum, certified, half, set_of, synthetic
 from tests.methods.run_cases import CONIC, WAYS, is_for, small, solve
 from tests.programs.cases import need
 
@@ -39,7 +39,7 @@ def test_features_and_bounds_scale_together(
     need(WAYS[way][1]["solver"])
     if not is_for(way, kind, floor):
         pytest.skip("for other sets")
-    X, z = samples("iris", "versicolor", "half", "unit")
+    X, z = half("iris", "versicolor")
     scale = 10.0**log_scale
     bounds = np.array([4.0, 1e-3, floor]) / scale**2
     problem = gda.MetricProblem(gda.GLR(scale * X[::2], z[::2]), set_of(kind, 4, *bounds))

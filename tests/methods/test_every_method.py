@@ -15,7 +15,6 @@ from gdaopt.methods.solve import make_method
 from gdaopt.status import MADE_NO_PROGRESS
 from tests.methods.certified_cases import assert_same_optimum, certified, set_of, synthetic
 from tests.methods.run_cases import ALIGNED, CONIC, SETS, WAYS, is_for, small, solve
-from tests.programs.cases import need
 
 SIZE = 4
 SLOWER = (*ALIGNED, "frank-wolfe", "sdp-frank-wolfe")  # which need not reach a tight tolerance
@@ -49,34 +48,27 @@ def test_the_number_of_steps_is_limited(way: str) -> None:
 
 
 @of_every_way
-@pytest.mark.parametrize("no", [False, np.False_])
-def test_a_callback_ends_the_run(no: Any, way: str) -> None:
+@pytest.mark.parametrize(
+    ("no", "by"), [(False, "callback"), (np.False_, "callback"), (None, "user")]
+)
+def test_a_callback_or_an_interrupt_within_it_ends_the_run(no: Any, by: str, way: str) -> None:
     seen: list[int] = []
 
     def callback(state: gda.methods.State) -> Any:
         seen.append(state.iteration)
+        if state.iteration == most and by == "user":
+            signal.raise_signal(signal.SIGINT)
         return no if state.iteration == most else None  # only a truth value is an answer
 
     most = 0 if way in CONIC else 2
-    result = solve(small(), way, callback=callback, tolerance=0)
+    if by == "user":
+        with pytest.raises(KeyboardInterrupt):
+            solve(small(), way, callback=callback, tolerance=0)
+        seen.clear()
+    result = solve(small(), way, callback=callback, tolerance=0, on_interrupt="return")
     assert (result.status, result.iterations) == ("interrupted", most)
-    assert result.message.startswith(f"by the callback after step {most}")
+    assert result.message.startswith(f"by the {by} after step {most}")
     assert seen == list(range(most + 1)) == [row.iteration for row in result.trace]
-
-
-@of_every_way
-def test_an_interrupt_within_a_callback(way: str) -> None:
-    def interrupt(state: gda.methods.State) -> None:
-        if state.iteration == most:
-            signal.raise_signal(signal.SIGINT)
-
-    most = 0 if way in CONIC else 2
-    with pytest.raises(KeyboardInterrupt):
-        solve(small(), way, callback=interrupt, tolerance=0)
-    result = solve(small(), way, callback=interrupt, tolerance=0, on_interrupt="return")
-    assert (result.status, result.iterations) == ("interrupted", most)
-    assert result.message.startswith(f"by the user after step {most}")
-    assert len(result.trace) == most + 1
 
 
 @of_every_method
@@ -228,7 +220,6 @@ def test_the_gap_of_a_block_is_the_slope_towards_its_vertex(way: str) -> None:
             {"solver_opts": {"presolve": "on"}},
             "'solver_opts'; it has no programs",
         ),
-        ("certified", {"pricing": "program"}, "unknown option of method 'certified': 'pricing'"),
         *(("certified", {"memory_limit": limit}, "memory_limit") for limit in (0, 1.5)),
         ("frank-wolfe", {"variant": "pairwize"}, "variant 'pairwize'; did you mean 'pairwise'"),
         ("frank-wolfe", {"solver": "HIGHS"}, "unknown option of method 'frank-wolfe': 'solver'"),
@@ -239,6 +230,15 @@ def test_the_gap_of_a_block_is_the_slope_towards_its_vertex(way: str) -> None:
         ("projected-gradient", {"projection": "clipp"}, "did you mean 'clip'"),
         *((method, {"solver": "CLARABLE"}, "did you mean 'CLARABEL'") for method in CONIC),
         *((method, {"solver": "analytic"}, "solver analytic has no") for method in CONIC),
+        *(
+            (
+                "sdp",
+                {"solver": name},
+                rf"{name} has no semidefinite cone\. Installed.*CLARABEL.*SCS",
+            )
+            for name in ("HIGHS", "highspy")
+        ),
+        ("socp", {"solver": "OSQP"}, "OSQP has no second-order cone.*CLARABEL.*SCS"),
         *((method, {"step": "exakt"}, "did you mean 'exact'") for method in SLOWER),
         *(
             (method, {"solver": "analytic", "fallback": given}, "did you mean 'HIGHS'")
@@ -261,7 +261,7 @@ def test_the_method_where_none_is_named() -> None:
     assert make_method(None).name == "certified"
     assert make_method(None, solver=None, tolerance=1e-3).name == "certified"
     assert make_method(None, solver="highs").name == "alternating"
-    assert make_method("certified", solver=None).solver_name == "analytic"
+    assert make_method("certified", solver=None).solver == "analytic"
     problem = small("graph", 0.0)
     found = gda.solve(problem, solver="highspy", max_iterations=1)
     assert (found.method, found.solver) == ("alternating", "highspy")
@@ -281,26 +281,6 @@ def test_other_sets_are_refused(way: str, kind: str, floor: float) -> None:
 def test_balanced_metrics_are_sdd(kind: str) -> None:
     with pytest.raises(gda.errors.InvalidInputError, match="'balanced' needs a set of SDDMetrics"):
         gda.solve(small(kind), "balanced")
-
-
-@pytest.mark.parametrize(
-    ("method", "solver", "cone"),
-    [
-        ("sdp", "ECOS", "semidefinite"),
-        ("sdp", "highs", "semidefinite"),
-        ("sdp", "highspy", "semidefinite"),
-        ("socp", "OSQP", "second-order"),
-        ("sdp-frank-wolfe", "ECOS", "semidefinite"),
-        ("sdp-frank-wolfe", "HIGHS", "semidefinite"),
-    ],
-)
-def test_solvers_without_the_cone_are_refused_at_construction(
-    method: str, solver: str, cone: str
-) -> None:
-    need(solver)
-    match = rf"(?i:{solver}) has no {cone} cone\. Installed here, with that cone: CLARABEL.*SCS"
-    with pytest.raises(gda.errors.SolverNotFoundError, match=match):
-        make_method(method, solver=solver)
 
 
 @of_every_way

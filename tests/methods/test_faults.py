@@ -1,8 +1,7 @@
-"""Runs whose solvers fail, lie, hang or die, in this process and in a worker."""
+"""Runs whose solvers fail, lie or take too long."""
 
 import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cvxpy as cp
@@ -10,15 +9,11 @@ import numpy as np
 import pytest
 
 import gdaopt as gda
-from gdaopt.backends import isolated
-from gdaopt.backends.catalogue import entry_of
-from gdaopt.backends.cvxpy import solve_program
 from gdaopt.backends.registry import check_solver_options, find_solver
 from gdaopt.programs import Knapsack, Program
 from gdaopt.programs.base import ProgramOptions
 from gdaopt.status import MADE_NO_PROGRESS
-from tests.backends.cases import WRONG, Real, patch_solves, replaced, sabotaged
-from tests.backends.sabotage import Sabotaged
+from tests.backends.cases import WRONG, Real, patch_solves, replaced
 from tests.helpers import scaled
 from tests.methods.certified_cases import Watch, certified
 from tests.methods.run_cases import ALIGNED, CONIC, small
@@ -311,15 +306,6 @@ def test_the_solver_is_asked_for_what_the_tolerance_needs(
     assert stub.calls[-1][name] == 1e-3
 
 
-def test_options_of_the_user_come_first(stub: Stub) -> None:
-    loose = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-2)
-    result = gda.solve(THREE, "sdp", solver_opts=loose)
-    assert result.status == "inaccurate"
-    assert result.relative_gap is not None
-    assert 1e-6 < result.relative_gap < 1
-    assert not THREE.feasible_set.violations(result.metric)
-
-
 @pytest.mark.parametrize("method", CONIC)
 def test_time_limits(method: str, stub: Stub) -> None:
     gda.solve(THREE, method, time_limit=20.0)
@@ -327,82 +313,3 @@ def test_time_limits(method: str, stub: Stub) -> None:
     result = gda.solve(THREE, method, solver_opts={"time_limit": 1e-9})
     assert result.status == "solver_failed"
     assert "user_limit" in result.message
-
-
-# --- In a worker process -------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _no_worker_left() -> Iterator[None]:
-    yield
-    isolated._mine.workers.clear()
-
-
-@pytest.fixture
-def new_worker() -> None:
-    """Let the test start a new worker, which has solved nothing."""
-    isolated._mine.workers.clear()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", PROGRAMS)
-def test_a_run_in_a_worker_is_the_same_run(method: str) -> None:
-    here, there = (
-        gda.solve(PROBLEMS[method], method, max_iterations=20, isolate=isolate)
-        for isolate in (False, True)
-    )
-    assert there.status == here.status
-    np.testing.assert_allclose(there.metric, here.metric, atol=1e-8 if method in CONIC else 1e-15)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ALIGNED)
-@pytest.mark.parametrize("fallback", [(), "analytic"])
-def test_a_worker_that_dies_in_a_run(
-    method: str, fallback: str, monkeypatch: pytest.MonkeyPatch, new_worker: None
-) -> None:
-    monkeypatch.setattr(cp, "Problem", Sabotaged)
-    options: dict[str, Any] = {"solver_opts": {"fault": "die", "after": 1}, "fallback": fallback}
-    result = gda.solve(IRIS, method, isolate=True, max_iterations=4, **options)
-    if not fallback:
-        assert_failed_after(result, 1, method, "it ended its worker process")
-        return
-    assert result.status == "iteration_limit"  # each new worker does one solve before it dies
-    assert [row.solver for row in list(result.trace)[1:]] == ["HIGHS", "analytic"] * 2
-    assert "it ended its worker process" in result.trace[2].solver_status
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["alternating", "joint"])
-def test_a_run_that_hangs_ends_at_its_limit(
-    method: str, monkeypatch: pytest.MonkeyPatch, new_worker: None
-) -> None:
-    sabotaged()  # starts the worker and counts
-    monkeypatch.setattr(cp, "Problem", Sabotaged)
-    start = time.perf_counter()
-    options = {"fault": "hang", "after": 1 + STEPS}
-    result = gda.solve(IRIS, method, isolate=True, time_limit=2.0, solver_opts=options)
-    assert 2.0 <= time.perf_counter() - start < 30  # it would hang for 60
-    assert result.status == "time_limit"
-    assert "was killed" in result.message
-    assert result.iterations == len(result.trace) - 1 == STEPS
-    assert not IRIS.feasible_set.violations(result.metric)
-
-
-@pytest.mark.parametrize("solver", ["HIGHS", "CLARABEL", "SCS", "OSQP"])
-def test_time_limits_are_accepted_and_obeyed(solver: str) -> None:
-    rng = np.random.default_rng(0)
-    x = cp.Variable(300)
-    rows = rng.random((400, 300))
-    problem = cp.Problem(cp.Maximize(rng.random(300) @ x), [rows @ x <= 1, x >= 0])
-    loose = {"SCS": {"eps": 1e-3}, "OSQP": {"eps_abs": 1e-2, "eps_rel": 1e-2}}.get(solver, {})
-    mine = loose | {entry_of(solver).time_limit: 300.0}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", gda.errors.InaccurateSolutionWarning)
-        solve_program(problem, solver, time_limit=300.0, solver_opts=loose)
-        solve_program(problem, solver, time_limit=1e-9, solver_opts=mine)  # the user's comes first
-        if solver == "SCS":  # it returns its last iterate, and calls it inaccurate
-            assert solve_program(problem, solver, time_limit=1e-9).status == "optimal_inaccurate"
-        else:
-            with pytest.raises(gda.errors.SolverFailedError, match="user_limit"):
-                solve_program(problem, solver, time_limit=1e-9)

@@ -11,7 +11,7 @@ from cvxpy.reductions.dcp2cone.cone_matrix_stuffing import ConeMatrixStuffing
 import gdaopt as gda
 from gdaopt.methods.steps import Step
 from tests.backends.cases import Real, patch_solves
-from tests.helpers import random_symmetric, scaled
+from tests.helpers import scaled
 from tests.methods.certified_cases import HULLS
 from tests.methods.run_cases import small, solve
 
@@ -37,16 +37,6 @@ def test_where_the_base_is_best(variant: str) -> None:
     result = gda.solve(case, "frank-wolfe", variant=variant, absolute_tolerance=1e-12)
     assert result.status == "converged"
     np.testing.assert_allclose(result.metric, 0.1 * np.eye(3), atol=1e-12)
-
-
-def test_where_a_vertex_is_best_all_other_atoms_are_dropped() -> None:
-    G, feasible_set = random_symmetric(np.random.default_rng(3), 5), gda.GraphMetrics(5.0)
-    case = gda.MetricProblem(gda.Linear(G), feasible_set)
-    result = gda.solve(case, "frank-wolfe", variant="pairwise", tolerance=1e-12)
-    assert result.status == "converged"
-    assert result.weights is not None
-    assert len(result.weights) == 1
-    np.testing.assert_allclose(result.metric, feasible_set.minimize_linear(G).vertex, atol=1e-12)
 
 
 def test_a_full_away_step_removes_an_atom() -> None:

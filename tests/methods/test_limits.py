@@ -1,4 +1,4 @@
-"""Runs step by step, limits, interrupts, thinned traces, kept iterates."""
+"""Runs step by step, limits, interrupts, thinned traces."""
 
 import signal
 from collections.abc import Iterator
@@ -64,60 +64,18 @@ def test_iterate_takes_no_step_before_it_is_asked_to(
 # --- Time ----------------------------------------------------------------------------------------
 
 
-def slow(monkeypatch: pytest.MonkeyPatch, clock: FakeTime, what: str, seconds: float) -> None:
-    """Let something take time: the programs, the gradients, or the line search."""
-    calls: dict[str, tuple[type, tuple[str, ...]]] = {
-        "program": (Program, ("solve",)),
-        "gradient": (RectanglePairs, ("scatter",)),
-        "line": (PairLine, ("derivatives", "balance")),
-    }
-    owner, names = calls[what]
-    for name in names:
-        before_each(monkeypatch, owner, name, lambda *_: clock.advance(seconds))
-
-
-@pytest.mark.covering(2)
-@pytest.mark.parametrize("what", ["program", "gradient", "line"])
-@pytest.mark.parametrize("seconds", [0.03, 0.3, 7.0])
-@pytest.mark.parametrize("every", [0, 1])
-def test_the_time_limit_is_exceeded_by_less_than_a_part_of_a_step(
-    method: str,
-    what: str,
-    seconds: float,
-    every: int,
-    fake: FakeTime,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """By what was under way, and what it takes to certify the end.
-
-    What is done for the trace counts: certificates take gradients too.
-    """
-    fake.tick = 1e-9
-    slow(monkeypatch, fake, what, seconds)
-    stamps = [0.0]
-    result = solve(
-        method,
-        time_limit=1.0,
-        tolerance=0,
-        trace_every=every,
-        callback=lambda _: stamps.append(fake.now),
-    )
-    assert result.status == "time_limit"
-    assert result.message == "time_limit = 1 s reached"
-    spent = result.seconds + result.tracing_seconds
-    assert 1.0 <= spent <= 1.0 + (2 * seconds if what == "gradient" else seconds) + 1e-5
-    assert stamps[-2] < 1.0  # the step before the last was within
-    if seconds == 0.03:  # no step is that long
-        assert result.iterations > 0
-
-
-@pytest.mark.parametrize("what", ["program", "gradient", "line"])
+@pytest.mark.parametrize(
+    ("owner", "names"),
+    [(Program, ["solve"]), (RectanglePairs, ["scatter"]), (PairLine, ["derivatives", "balance"])],
+    ids=["program", "gradient", "line"],
+)
 def test_the_runs_time_is_the_same_whatever_is_traced(
-    method: str, what: str, fake: FakeTime, monkeypatch: pytest.MonkeyPatch
+    method: str, owner: type, names: list[str], fake: FakeTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A gradient that the method needs is its own, also where a certificate takes it first."""
     fake.tick = 1e-9
-    slow(monkeypatch, fake, what, 0.25)
+    for name in names:
+        before_each(monkeypatch, owner, name, lambda *_: fake.advance(0.25))
     all_rows, few_rows = (solve(method, max_iterations=12, trace_every=n) for n in (1, 0))
     assert few_rows.seconds >= 1.0
     assert all_rows.seconds == pytest.approx(few_rows.seconds, abs=1e-5)
@@ -221,34 +179,7 @@ def test_every_nth_step_has_a_row_and_all_times(method: str, every: int, fake: F
     assert full.trace[-1].seconds <= thin.trace[-1].seconds <= thin.seconds
 
 
-# --- Kept iterates and files ---------------------------------------------------------------------
-
-
-@pytest.mark.covering(1)
-@pytest.mark.parametrize("every", [1, 5])
-def test_iterates_are_the_metrics_of_their_rows(method: str, every: int) -> None:
-    result = solve(method, trace_every=every, keep_iterates=True)
-    iterates = result.trace.iterates
-    assert iterates is not None
-    assert iterates.shape == (len(result.trace), 6, 6)
-    assert not iterates.flags.writeable
-    for row, metric in zip(result.trace, iterates, strict=True):
-        assert row.matrix_trace == np.trace(metric)
-        assert row.lambda_min == pytest.approx(np.linalg.eigvalsh(metric)[0], abs=1e-13)
-        assert row.objective == pytest.approx(problem().objective.at(metric).value, rel=1e-9)
-    np.testing.assert_array_equal(iterates[-1], result.metric)
-    assert len({metric.tobytes() for metric in iterates}) > len(iterates) / 2
-    assert solve(method).trace.iterates is None
-
-
-def test_round_trip_with_iterates(method: str, tmp_path: Path) -> None:
-    result = solve(method, keep_iterates=True)
-    loaded = gda.Result.load(result.save(tmp_path / "run"))
-    assert loaded == result
-    assert loaded.trace.iterates is not None
-    assert not loaded.trace.iterates.flags.writeable
-    for other in (loaded.trace.iterates * 2, None):
-        assert result.trace != gda.trace.Trace(result.trace.rows, result.trace.left_ends, other)
+# --- Files ---------------------------------------------------------------------------------------
 
 
 def test_parquet_holds_the_data_frame(method: str, tmp_path: Path) -> None:

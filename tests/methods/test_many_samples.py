@@ -11,6 +11,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.methods import context
+from gdaopt.methods.certified import _with_gradient_at
 from gdaopt.objectives import PairObjective, pair_objective
 from gdaopt.objectives.pairs import rectangles
 from gdaopt.support import deadline
@@ -25,7 +26,7 @@ SIZE, N_SAMPLES = 6, 400
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pair_objective, "MANY_PAIRS", 1000)
     monkeypatch.setattr(pair_objective, "_SMALLEST", 20)
-    monkeypatch.setattr(rectangles, "_CHUNK", 2**12)
+    monkeypatch.setattr("gdaopt.objectives.pairs.pairs._CHUNK", 2**12)
 
 
 def samples(n_samples: int = N_SAMPLES) -> tuple[FloatArray, Any]:
@@ -116,6 +117,16 @@ def test_samples_are_nested_and_always_the_same() -> None:
     assert [set(level.pairs.log_weight.signal.ravel()) for level in levels_of("real")] == signals
 
 
+@pytest.mark.parametrize("name", ["glr", "mcml", "sum"])
+@pytest.mark.usefixtures("few_are_many")
+def test_a_corrected_sample_has_the_gradient_of_all(name: str) -> None:
+    whole, metric = problem(name), 0.3 * np.eye(SIZE)
+    fewer, point = whole.objective.subsample(), whole.objective.at(metric)
+    assert fewer is not None
+    corrected = _with_gradient_at(point, whole.with_objective(fewer)).objective
+    np.testing.assert_allclose(corrected.gradient(metric), point.gradient(), rtol=1e-9, atol=1e-12)
+
+
 @pytest.fixture
 def clock(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> FakeTime:
     """A clock that goes on by a second in a pass over all samples, a share of it at each block."""
@@ -153,7 +164,7 @@ def test_at_most_one_evaluation_after_the_limit(name: str, limit: float, clock: 
 @pytest.mark.usefixtures("few_are_many")
 def test_a_pass_asks_the_clock_in_each_tile(name: str, clock: FakeTime) -> None:
     asked = objective(name)
-    n_tiles = sum(1 for _ in asked.pairs.tiles())
+    n_tiles = len(asked.pairs.tiles)
     with until(Deadline.after(1e6)):
         clock.n_readings = 0
         asked.at(np.eye(SIZE)).gradient()

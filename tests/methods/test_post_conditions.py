@@ -27,7 +27,6 @@ from tests.methods.run_cases import ALIGNED
 
 K, C = 3, 3.0
 X = np.random.default_rng(0).standard_normal((8, K)) / 2
-Y = np.array([0, 1] * 4)
 TARGET = np.array([[2.0, -0.5, 0.0], [-0.5, 1.0, -0.2], [0.0, -0.2, 0.1]])
 TRIPLETS = [[0, 2, 1], [1, 3, 0], [4, 6, 5]]
 OBJECTIVES: dict[str, Callable[[], Any]] = {
@@ -225,28 +224,6 @@ def test_a_step_out_of_the_objectives_domain() -> None:
     )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Wanderer(gda.methods.Method):
-    """A method of one's own that shrinks the metric, and says that it has converged."""
-
-    name: ClassVar[str] = "wanderer"
-
-    def states(self, problem: gda.MetricProblem, context: Context) -> States:
-        point = self.start_point(problem)
-        for n in range(100):
-            yield gda.methods.State(point=point, iteration=n, round=n)
-            point = problem.objective.at(0.5 * point.metric)
-        return "converged", "so it says"
-
-
-def test_methods_of_ones_own_are_looked_at() -> None:
-    problem = gda.MetricProblem(gda.Ridge(K), gda.GraphMetrics(C, 0.2))
-    result = gda.solve(problem, Wanderer())
-    assert (result.status, result.iterations) == ("left_domain", 2)
-    assert "step 3 left the domain of the problem: smallest eigenvalue 0.125 is" in result.message
-    np.testing.assert_array_equal(result.metric, np.eye(K) / 4)
-
-
 def states_at(
     problem: gda.MetricProblem, *metrics: FloatArray, per_round: int = 1
 ) -> list[gda.methods.State]:
@@ -256,12 +233,24 @@ def states_at(
     ]
 
 
-def started(problem: gda.MetricProblem, start: gda.methods.State) -> PostConditions:
+def run_at(problem: gda.MetricProblem, state: gda.methods.State, lower_bound: float) -> Any:
+    """Return a run that stands at a state, which is the first of a round."""
+    return SimpleNamespace(
+        problem=problem,
+        state=state,
+        method=gda.methods.Certified(),
+        context=Context(),
+        begins_round=True,
+        claimed=(lower_bound, None),
+    )
+
+
+def started(
+    problem: gda.MetricProblem, start: gda.methods.State, lower_bound: float = -np.inf
+) -> PostConditions:
     """Return the post-conditions of a run that stands at a start."""
     conditions = PostConditions()
-    method = gda.methods.Certified()
-    run: Any = SimpleNamespace(problem=problem, state=start, method=method, context=Context())
-    conditions.started(run)
+    conditions.started(run_at(problem, start, lower_bound))
     return conditions
 
 
@@ -271,13 +260,13 @@ def test_metrics_that_are_outside_of_the_set_by_round_off_may_be_below_the_optim
     first, second, third = states_at(
         problem, *(C / K * share * np.eye(K) for share in (1.0, 1 + 2e-13, 1 + 8e-13))
     )
-    conditions = started(problem, replace(first, lower_bound=-C))
-    conditions.check(second, in_full=True)
-    conditions.check(third, in_full=True)
-    assert conditions.in_order is third
+    conditions = started(problem, first, lower_bound=-C)
+    for state in (second, third):
+        conditions.stepped(run_at(problem, state, -C))
+    assert conditions.last_checked is third
     assert third.objective < second.objective < -C
     with pytest.raises(gda.errors.GdaoptError, match="below the certified lower bound"):
-        conditions.claim(-C * (1 - 1e-12), None)
+        conditions.check_lower_bound(-C * (1 - 1e-12), None)
 
 
 def test_the_largest_of_all_bounds_counts() -> None:
@@ -285,9 +274,23 @@ def test_the_largest_of_all_bounds_counts() -> None:
     first, second = states_at(problem, 0.3 * C / K * np.eye(K), 0.5 * C / K * np.eye(K))
     conditions = started(problem, first)
     for lower_bound in (-0.4 * C, -0.9 * C):  # the second is weaker
-        conditions.claim(lower_bound, None)
+        conditions.check_lower_bound(lower_bound, None)
     with pytest.raises(gda.errors.GdaoptError, match="below the certified lower bound"):
-        conditions.check(second, in_full=True)
+        conditions.stepped(run_at(problem, second, -0.9 * C))
+
+
+def test_what_counts_as_round_off_is_that_of_the_largest_bound() -> None:
+    """Multipliers of rows that are large have a larger one than others."""
+    problem = gda.MetricProblem(
+        gda.Linear(np.diag([-1.0, 0.0])), gda.GraphMetrics(C), constraints=lambda M: [M[0, 0] <= 1]
+    )
+    first, second = states_at(problem, 0.5 * np.eye(2), np.diag([1.0, 0.5]))
+    conditions = started(problem, first)
+    conditions.stepped(run_at(problem, second, -np.inf))
+    conditions.check_lower_bound(math.nextafter(-1.0, 0.0), np.zeros(1))
+    conditions.check_lower_bound(-1.0 + 1e-8, np.array([1e9]))
+    with pytest.raises(gda.errors.GdaoptError, match="below the certified lower bound"):
+        conditions.check_lower_bound(-1.0 + 2e-8, np.ones(1))
 
 
 def test_the_best_state_is_the_last_one_but_for_more_than_round_off() -> None:
@@ -298,19 +301,9 @@ def test_the_best_state_is_the_last_one_but_for_more_than_round_off() -> None:
     conditions = started(problem, first)
     assert first.objective < second.objective < third.objective
     for state in (second, third):
-        conditions.check(state, in_full=True)
+        conditions.stepped(run_at(problem, state, -np.inf))
     assert conditions.best(second) is second
     assert conditions.best(third) is first
-
-
-def test_the_best_state_is_one_that_keeps_all_conditions() -> None:
-    """A state that was not checked in full may have a low value for being outside."""
-    problem = gda.MetricProblem(gda.Linear(-np.eye(K)), gda.GraphMetrics(C))
-    first, outside, last = states_at(problem, *(s * np.eye(K) for s in (0.2, 2 * C, 0.1)))
-    conditions = started(problem, first)
-    conditions.check(outside, in_full=False)
-    assert outside.objective < first.objective < last.objective
-    assert conditions.best(last) is first
 
 
 @pytest.mark.parametrize("every", [1, 0, 2])

@@ -84,21 +84,6 @@ def test_conditions_of_optimality(n_samples: int) -> None:
     assert np.vdot(S, metric) == pytest.approx(size)
 
 
-@pytest.mark.parametrize("share", [0.3, 0.9])
-def test_a_trace_bound_that_binds_has_a_multiplier(share: float) -> None:
-    S = covariance(np.random.default_rng(0), 150, 400)
-    loose = gda.solve(gda.MetricProblem(gda.LogDet(S), gda.GraphMetrics(1e4)), "projected-newton")
-    bound = share * float(np.trace(loose.metric))
-    log_det = gda.LogDet(S)
-    problem = gda.MetricProblem(log_det, gda.GraphMetrics(bound))
-    result = gda.solve(problem, "projected-newton", tolerance=1e-10)
-    assert result.status == "converged"
-    assert np.trace(result.metric) == pytest.approx(bound, rel=1e-12)
-    multipliers = -np.diagonal(log_det.gradient(result.metric))
-    assert multipliers.min() > 0
-    np.testing.assert_allclose(multipliers, multipliers.mean(), rtol=1e-4)
-
-
 @pytest.mark.parametrize(
     ("S", "trace_bound"),
     [

@@ -129,6 +129,14 @@ def test_listeners_share_one_certificate(every: int, monkeypatch: pytest.MonkeyP
     assert len({metric.tobytes() for metric in metrics}) == len(metrics)
 
 
+def test_the_lower_bound_of_a_run_never_falls() -> None:
+    options = {"solver": "analytic", "max_iterations": 60, "tolerance": 0}
+    trace = gda.solve(wine("class_0"), "alternating", **options).trace
+    bounds = trace.column("lower_bound")
+    assert (np.diff(bounds) >= 0).all()
+    assert (np.diff(bounds) == 0).any()  # not each metric proves a better one
+
+
 class Stay(gda.methods.steps.Step):
     """No step, so that the gaps of all blocks are those of one metric."""
 

@@ -5,21 +5,17 @@ import re
 import time
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
 
 import gdaopt as gda
 from gdaopt.backends.registry import find_solver
-from gdaopt.errors import GdaoptError, InvalidInputError
+from gdaopt.errors import InvalidInputError
 from gdaopt.linalg import gershgorin
 from gdaopt.linalg.gershgorin import comparison_matrix, left_ends
 from gdaopt.linalg.spectrum import component_eigenvalues
-from gdaopt.methods import Context, StallRule, State
-from gdaopt.methods.base import States
 from gdaopt.status import MADE_NO_PROGRESS
 from gdaopt.support.validation import FloatArray
 from tests.helpers import random_metric
@@ -75,35 +71,6 @@ class Residuals(gda.DenseObjective):
     def gradient(self, metric: FloatArray) -> FloatArray:
         residuals = (self._of(metric) - self._distances)[:, None]
         return np.asarray((residuals * self._differences).T @ self._differences)
-
-
-@dataclass
-class Fading:
-    """A point of an objective of two features that tends to 0, as the t-th round of a run."""
-
-    value: float
-    metric: FloatArray
-    slope: float
-
-    def gradient(self) -> FloatArray:
-        return np.full((2, 2), self.slope)
-
-    def degenerate_reason(self) -> str | None:
-        return None
-
-
-@pytest.mark.parametrize(("log_convex", "longest"), [(False, 300), (True, 2100)])
-def test_an_objective_stalls_by_its_size(log_convex: bool, longest: int) -> None:
-    """Q = 1/t and a gradient of √Q: a round gains Q/t, which is small next to √Q much earlier."""
-    points: list[Any] = [Fading(1 / t, np.eye(2), t**-0.5) for t in range(1, longest + 1)]
-    objective = SimpleNamespace(log_convex=log_convex)
-    problem: Any = SimpleNamespace(objective=objective, size_of=abs)
-    stall = StallRule(problem, points[0], 1e-3, rounds=2)
-    rounds = iter(points[1:])
-    ending = next(filter(None, map(stall.check, rounds)))
-    assert ending[0] == "slow_progress"
-    assert "at most the tolerance of 0.001 of its size" in ending[1]
-    assert next(rounds).value < 4 / longest
 
 
 @pytest.mark.covering(1)
@@ -163,39 +130,6 @@ def result(request: pytest.FixtureRequest) -> gda.Result:
 def test_iterations_of_lobpcg_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gershgorin, "LARGEST_DENSE", 4)
     assert solve().trace.column("eig_iterations")[-1] > 0
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Claims(gda.methods.Method):
-    """A method of one's own that stays where it is, and claims lower bounds."""
-
-    name: ClassVar[str] = "upstart"
-    bounds: tuple[float, ...]
-
-    def states(self, problem: gda.MetricProblem, context: Context) -> States:
-        point = self.start_point(problem)
-        for n, bound in enumerate(self.bounds):
-            yield State(point=point, lower_bound=bound, iteration=n, round=n)
-        return "stalled", "so it says"
-
-
-def test_a_bound_that_a_method_keeps_has_to_be_below_later_objectives() -> None:
-    value = problem().objective.at(problem().central_metric()).value
-    method = Claims(bounds=(0.5 * value, 2 * value))
-    with pytest.raises(GdaoptError, match="convex") as error:
-        gda.solve(problem(), method)
-    result = error.value.result
-    assert result is not None
-    assert (result.status, result.objective, result.lower_bound) == ("failed", value, None)
-    assert result.trace[0].lower_bound == 0.5 * value
-    with pytest.raises(GdaoptError, match="convex"):
-        list(gda.iterate(problem(), method))
-
-
-def test_round_off_of_the_objective_is_cut_off_the_bound() -> None:
-    value = problem().objective.at(problem().central_metric()).value
-    result = gda.solve(problem(), Claims(bounds=(float(np.nextafter(value, np.inf)),)))
-    assert result.lower_bound == result.trace[0].lower_bound == value
 
 
 def test_the_start_and_the_phases(result: gda.Result) -> None:

@@ -1,6 +1,8 @@
 """When runs end: the bounds that they have found so far, and what is left to be gained."""
 
 import math
+from types import SimpleNamespace
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 
 import gdaopt as gda
 from gdaopt.certificate import Certificate
-from gdaopt.methods.stopping import LowerBound
+from gdaopt.methods.stopping import LowerBound, Patience, StallRule
 from gdaopt.objectives.quadratic import Quadratic
 
 
@@ -26,6 +28,29 @@ def test_the_best_bound_is_kept_and_is_below_all_values() -> None:
         certificate = Certificate(value, lower_bound, "linear")
         assert bound.add(certificate) == expected
         assert bound.gap == value - expected >= 0
+
+
+@pytest.mark.parametrize(("round_off", "status"), [(0.3, "stalled"), (0.2, "slow_progress")])
+def test_a_run_whose_gap_stays_has_stalled_if_half_of_it_is_round_off(
+    round_off: float, status: str
+) -> None:
+    bound, point = LowerBound(), SimpleNamespace(value=1.0)
+    bound.add(Certificate(1.0, 0.5, "linear", round_off=round_off))
+    patience, last = Patience(bound, 2, "steps"), None
+    for _ in range(2):
+        assert last is None
+        last = patience.check(point)
+    assert last is not None
+    assert last[0] == status
+
+
+@pytest.mark.parametrize("rises_count", [False, True])
+def test_a_rise_is_no_progress_but_of_open_loop_steps(rises_count: bool) -> None:
+    problem = gda.MetricProblem(gda.Ridge(2), gda.GraphMetrics(4.0))
+    lower, higher = (problem.objective.at(share * np.eye(2)) for share in (1.0, 1.5))
+    options: dict[str, Any] = {"tolerance": 1e-3, "rises_count": rises_count}
+    assert (StallRule(problem, lower, **options).check(higher) is None) is rises_count
+    assert StallRule(problem, higher, **options).check(lower) is None
 
 
 # --- Values that are large and flat ---------------------------------------------------------------

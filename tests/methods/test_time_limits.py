@@ -4,6 +4,7 @@ The clock of these tests goes on by a second in each evaluation of the objective
 otherwise: what is measured is the number of evaluations.
 """
 
+import math
 import warnings
 from collections.abc import Callable
 from functools import cache
@@ -182,7 +183,15 @@ def test_a_step_without_prices_is_the_last(
         spectrum, "_seconds", lambda: 16.0 / spectrum._UNCACHED * (spectrum._TIMED / SIZE) ** 3
     )
     of_all = problem("glr", gda.PositiveDefiniteMetrics)
-    result = gda.solve(of_all, "frank-wolfe", tolerance=0, time_limit=40.5)
+    gaps: list[float] = []
+    result = gda.solve(
+        of_all,
+        "frank-wolfe",
+        tolerance=0,
+        time_limit=40.5,
+        callback=lambda state: gaps.append(state.frank_wolfe_gap),
+    )
+    assert max(gaps[:-1]) < gaps[-1] == math.inf  # that of the step before is none of the last
     assert result.status == "time_limit"
     assert result.message == "time_limit = 40.5 s reached"
     assert 40.5 - 16.0 <= counted.now <= 40.5 - 16.0 + 4.0

@@ -205,12 +205,6 @@ def test_a_vertex_below_the_bound_is_an_error(trace_bound: float, method: str) -
         solve(gda.MetricProblem(made, gda.GraphMetrics(trace_bound)), method)
 
 
-def test_where_it_is_said_not_to_be_convex_nothing_is_claimed() -> None:
-    result = gda.solve(problem(concave, convex=False), "projected-gradient")
-    assert result.status == "stationary"
-    assert result.lower_bound is None
-
-
 def test_the_wrong_sign_is_found_in_a_sum_and_where_nothing_is_convex() -> None:
     total = gda.Ridge(3) + 0.5 * gda.FunctionObjective(wrong_sign, 3)
     for wrong in (gda.MetricProblem(total, GRAPHS), problem(wrong_sign, convex=False)):

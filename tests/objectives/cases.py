@@ -13,7 +13,7 @@ import pytest
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.objectives import Objective, PairObjective
-from gdaopt.objectives.pairs import base, listed_pairs, passes
+from gdaopt.objectives.pairs import listed_pairs, rectangles
 from gdaopt.objectives.quadratic import Quadratic
 from gdaopt.support.validation import FloatArray
 from tests.certificate_cases import Nearest, covariance
@@ -44,8 +44,8 @@ def within(memory_limit: int, make: Callable[[], Any]) -> Any:
 
 def make_tiles_small(monkeypatch: pytest.MonkeyPatch, entries: int) -> None:
     """Split pairs into tiles of about so many numbers."""
-    monkeypatch.setattr(passes, "_TILE_ENTRIES", entries)
-    monkeypatch.setattr(passes, "_FEWEST_ROWS", 1)
+    monkeypatch.setattr(rectangles, "_TILE_ENTRIES", entries)
+    monkeypatch.setattr(rectangles, "_FEWEST_ROWS", 1)
     monkeypatch.setattr(listed_pairs, "_TILE_ENTRIES", entries)
 
 
@@ -56,11 +56,11 @@ def stored(kind: str, make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) 
     """Return an objective of pairs that keeps their numbers or not, in one tile or in many."""
     if "many tiles" in kind:
         make_tiles_small(monkeypatch, 2 * K)
-        monkeypatch.setattr(base, "_PART_ENTRIES", 30)
+        monkeypatch.setattr("gdaopt.objectives.pairs.pairs._PART_ENTRIES", 30)
     recomputed = "recomputed" in kind
     objective = within(1 if recomputed else 2**28, make)
     assert objective.keeps_pairs is not recomputed
-    assert len(list(objective.pairs.tiles())) > 2 or "many tiles" not in kind
+    assert len(objective.pairs.tiles) > 2 or "many tiles" not in kind
     return objective
 
 

@@ -29,18 +29,6 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-@pytest.mark.parametrize("factor", [1e-3, 1.0, 1 + 1e-12, 20.0])
-def test_multiples(factor: float, rng: np.random.Generator) -> None:
-    point = gda.LogDet(random_covariance(rng)).at(random_metric(rng, 5) + 0.5 * np.eye(5))
-    scaled, expected = point.scaled(factor), point.objective.at(factor * point.metric)
-    np.testing.assert_array_equal(scaled.metric, expected.metric)
-    assert scaled.value == pytest.approx(expected.value, rel=1e-13)
-    np.testing.assert_allclose(scaled.gradient(), expected.gradient(), rtol=1e-12, atol=1e-12)
-    assert scaled.factor is not None
-    assert expected.factor is not None
-    np.testing.assert_allclose(scaled.factor, expected.factor, rtol=1e-13)
-
-
 def optimum(objective: Objective, feasible_set: FeasibleSet) -> gda.Result:
     problem = gda.MetricProblem(objective, feasible_set)
     return gda.solve(problem, "certified", tolerance=1e-11, absolute_tolerance=1e-12)
@@ -60,6 +48,17 @@ def test_starts_with_the_edges_of_the_largest_correlations() -> None:
     for unit in (1e-280, 1e-300, 1e280):
         near = gda.LogDet(unit * np.array([[1.0, 1 - 1e-9], [1 - 1e-9, 1.0]]))
         assert np.isfinite(near.first_metric(edges)).all()
+
+
+def test_the_start_of_the_geometric_mean_is_the_best_diagonal_metric(
+    rng: np.random.Generator,
+) -> None:
+    similar, dissimilar = (random_metric(rng, 4) for _ in range(2))
+    gmml = gda.GMML(np.diag([1.0, 10.0, 100.0, 1.0]) * similar, dissimilar)
+    first = gmml.first_metric(lambda matrix: matrix)
+    assert (first == np.diag(np.diagonal(first))).all()
+    slopes = np.diagonal(gmml.gradient(first))
+    np.testing.assert_allclose(slopes, 0, atol=1e-12 * np.abs(gmml.similar).max())
 
 
 class TestTraceOfTheOptimum:

@@ -44,7 +44,7 @@ FAULTS: list[tuple[type, str, Callable[..., Any], str]] = [
     ),
     (
         *(PairLine, "at"),
-        lambda right, line, gamma: _with_distances_of(line.start, right(line, gamma)),
+        lambda right, line, gamma: _with_distances_of(line.point, right(line, gamma)),
         "^the value moved along a DiagonalDirection",
     ),
     (

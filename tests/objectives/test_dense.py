@@ -72,19 +72,6 @@ def nearest(metric: FloatArray) -> tuple[float, FloatArray]:
     return float(np.sum((metric - TARGET) ** 2)) / 2, metric - TARGET
 
 
-@pytest.mark.parametrize("method", ["certified", "projected-gradient"])
-@pytest.mark.parametrize(
-    "objective",
-    [gda.FunctionObjective(nearest, SIZE), gda.Ridge(SIZE) + gda.Linear(-TARGET)],
-    ids=["function", "½‖M‖² - ⟨T, M⟩"],
-)
-def test_the_nearest_metric_is_the_projection(objective: Any, method: str) -> None:
-    result = gda.solve(gda.MetricProblem(objective, SET), method, tolerance=1e-11)
-    expected = SET.projected(TARGET, accuracy=1e-10).point
-    assert result.status == "converged"
-    np.testing.assert_allclose(result.metric, expected, atol=1e-5)
-
-
 def test_the_function_is_called_once_a_metric() -> None:
     calls: list[FloatArray] = []
 

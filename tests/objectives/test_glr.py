@@ -65,6 +65,25 @@ class TestUnderflow:
         assert gda.GLR(X, z).value(self.metric) == pytest.approx(2 * 3 * 4)
         assert_advice_helps(GRADIENT, X, z, self.metric)
 
+    @pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+    def test_units_of_features_do_not_matter(
+        self, raw_wine: tuple[FloatArray, FloatArray], unit: float
+    ) -> None:
+        X, z = np.concatenate([raw_wine[0], raw_wine[0][:3]]), np.r_[raw_wine[1], -raw_wine[1][:3]]
+        metric = np.asarray(self.metric)
+        lost = gda.GLR(unit * X, z).at(metric / unit**2).degenerate_reason()
+        assert (lost or "").startswith(GRADIENT)
+        # Two near samples far from two that coincide: what is small is no round-off.
+        X = np.array([[1e8, 0.0], [1e8, 0.0], [0.0, 0.0], [1.0, 0.0]])
+        point = gda.GLR(unit * X, [1, -1, 1, -1]).at(np.eye(2) / unit**2)
+        assert point.degenerate_reason() is None
+        assert unit**-2 * point.gradient()[0, 0] == pytest.approx(-8 * math.exp(-1))
+
+    def test_a_metric_that_tells_few_samples_apart(self, rng: np.random.Generator) -> None:
+        """Q is flat beside its value, and its gradient has all of its digits."""
+        glr = gda.GLR(rng.standard_normal((N_GLR, K)), signals(rng)["labels"])
+        assert glr.at(1e-20 * np.eye(K)).degenerate_reason() is None
+
     @pytest.mark.parametrize("value", [0.0, 1.0, 0.1])
     def test_coinciding_samples(self, value: float) -> None:
         glr = gda.GLR(np.full((7, 2), value), [1, 1, 1, -1, -1, -1, -1])

@@ -6,14 +6,14 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from sklearn.neighbors import NearestNeighbors, NeighborhoodComponentsAnalysis
+from sklearn.neighbors import NearestNeighbors
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.atoms import Atoms
-from gdaopt.objectives import OBJECTIVES, SeparablePairs, Term, softmax
+from gdaopt.objectives import OBJECTIVES, SeparablePairs, Term, lmnn, softmax
 from gdaopt.objectives.lmnn import target_neighbors
-from gdaopt.objectives.pairs import read_labelled_pairs, rectangles
+from gdaopt.objectives.pairs import read_labelled_pairs
 from gdaopt.objectives.scalar_functions import (
     Identity,
     Logistic,
@@ -54,7 +54,11 @@ def test_mcml_far_outside_of_the_range_of_exponentials() -> None:
         assert point.degenerate_reason() is None
 
 
-def test_target_neighbors_are_those_of_scikit_learn() -> None:
+@pytest.mark.parametrize("entries", [50, 2**18])
+def test_target_neighbors_are_those_of_scikit_learn(
+    entries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lmnn, "_TILE_ENTRIES", entries)
     rng = np.random.default_rng(0)
     points, codes = rng.standard_normal((60, 3)), rng.integers(3, size=60)
     targets = target_neighbors(points, codes, 4)
@@ -76,6 +80,15 @@ def test_the_lipschitz_constant_of_lmnn() -> None:
     )
     constant = gda.LMNN(X, LABELS, n_neighbors=2, push_weight=0.3, width=0.5).lipschitz(0.0)
     assert constant == pytest.approx(0.3 / (N * 2 * 0.5) * total)
+
+
+def test_the_lipschitz_constant_of_mcml_counts_the_farthest_sample() -> None:
+    """All samples but one are near 0, and the slopes there change by the distance to that one."""
+    X, weights = np.append(0.01 * np.arange(9), 10.0)[:, None], np.append(np.ones(9), 1e-6)
+    mcml = gda.MCML(X, np.arange(10) % 2, sample_weight=weights)
+    step = 1e-6 * np.eye(1)
+    change = (mcml.gradient(step) - mcml.gradient(0 * step)) / step
+    assert 900 < float(change[0, 0]) <= mcml.lipschitz(0.0)
 
 
 def test_deml_where_two_classes_coincide() -> None:
@@ -251,7 +264,7 @@ def test_mcml_of_pairs_that_are_far_apart_ends_at_its_minimum(
 
 def test_all_terms_of_all_chunks_may_vanish(monkeypatch: pytest.MonkeyPatch) -> None:
     """Then sums in units of 0 gave NaN."""
-    monkeypatch.setattr(rectangles, "_CHUNK", 2**8)
+    monkeypatch.setattr("gdaopt.objectives.pairs.pairs._CHUNK", 2**8)
     make_tiles_small(monkeypatch, 200)
     many = samples(count=80)
     glr = within(1, lambda: gda.GLR(1e100 * many, np.arange(80) % 2))
@@ -349,21 +362,6 @@ def test_the_trace_bound_of_lmnn_where_all_target_neighbors_coincide() -> None:
 def test_where_nothing_pulls_there_is_no_trace_bound(objective: Any, says: str) -> None:
     with pytest.raises(InvalidInputError, match=says):
         objective.auto_trace_bound()
-
-
-@pytest.mark.parametrize("size", [0.1, 1.0, 10.0])
-@pytest.mark.parametrize("n_components", [1, K])
-def test_as_scikit_learn(size: float, n_components: int) -> None:
-    """Scikit-learn minimises minus the sum of the probabilities, by the transform A: M = A'A."""
-    transform = size * np.random.default_rng(0).standard_normal((n_components, K))
-    theirs = NeighborhoodComponentsAnalysis()
-    theirs.n_iter_ = 0
-    same = LABELS[:, None] == LABELS
-    loss, gradient = theirs._loss_grad_lbfgs(transform.ravel(), X, same, -1.0)
-    nca, metric = gda.NCA(X, LABELS), transform.T @ transform
-    assert nca.value(metric) == pytest.approx(loss / N, abs=1e-10)
-    ours = 2 * N * transform @ nca.gradient(metric)
-    np.testing.assert_allclose(ours, gradient.reshape(transform.shape), rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("weight", [5e-324, 1.7e308])

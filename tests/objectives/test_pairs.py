@@ -14,10 +14,9 @@ from gdaopt.objectives.pairs.expressions import (
     expression_bytes,
     squared_distances,
 )
-from gdaopt.objectives.pairs.passes import Factors
-from gdaopt.objectives.pairs.signal_pairs import weighted_pairs
+from gdaopt.objectives.pairs.pairs import Factors
 from gdaopt.support.validation import FloatArray
-from tests.objectives.cases import make_tiles_small
+from tests.objectives.cases import CASES, assert_near, make_tiles_small
 
 N, K = 24, 3
 
@@ -136,7 +135,7 @@ def test_a_gradient_of_zero_is_no_loss_of_digits(monkeypatch: pytest.MonkeyPatch
 def test_the_number_of_coefficients_is_about_that_of_the_expression(
     rng: np.random.Generator,
 ) -> None:
-    pairs = weighted_pairs(rng.standard_normal((30, K)), rng.standard_normal(30))
+    pairs = gda.GLR(rng.standard_normal((30, K)), rng.standard_normal(30)).pairs
     metric = cp.Variable((K, K), symmetric=True)
     left, right, _ = distinct_differences(pairs)
     expression, constraints = squared_distances(pairs.features, left, right, metric)
@@ -144,3 +143,15 @@ def test_the_number_of_coefficients_is_about_that_of_the_expression(
     data, _, _ = problem.get_problem_data("CLARABEL")
     n_coefficients = expression_bytes(pairs) / _BYTES_PER_COEFFICIENT
     assert data["A"].nnz / 4 < n_coefficients < 4 * data["A"].nnz
+
+
+@pytest.mark.parametrize("name", ["GLR, labels", "GLR, real", "MCML", "logistic"])
+def test_a_gram_matrix_stands_for_features_whose_block_is_known(name: str) -> None:
+    objective, few, others = CASES[name](), np.array([0, 2]), np.array([1, 3])
+    block = np.array([[0.3, -0.1], [-0.1, 0.2]])
+    metric = 0.5 * np.eye(len(few) + len(others))
+    metric[np.ix_(few, few)] = block
+    rest = objective.pairs.features[:, others]
+    part = objective.of_features(few, 0.5 * rest @ rest.T)
+    assert part.value(block) == pytest.approx(objective.value(metric), rel=1e-12)
+    assert_near(part.gradient(block), objective.gradient(metric)[np.ix_(few, few)], 1e-11)

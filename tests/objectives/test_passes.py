@@ -14,32 +14,30 @@ from hypothesis import strategies as st
 import gdaopt as gda
 from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.directions import DiagonalDirection
+from gdaopt.objectives import pair_point
 from gdaopt.objectives.glr import Exponentials
 from gdaopt.objectives.pair_loss import thin
 from gdaopt.objectives.pair_objective import draw_stratified
 from gdaopt.objectives.pair_sums import PairSums, add_sums, chunk_sums, pair_sums
-from gdaopt.objectives.pairs import rectangles
-from gdaopt.objectives.pairs.base import Scatter
-from gdaopt.objectives.pairs.signal_pairs import weighted_pairs
+from gdaopt.objectives.pairs.scatter import Scatter
 from gdaopt.support.validation import read_only
-from tests.helpers import random_metric
 from tests.master.cases import evaluate
-from tests.objectives.cases import make_tiles_small
+from tests.objectives.cases import CASES, K, make_tiles_small
 
 
 def test_a_first_tile_far_below_the_others_is_no_shift(monkeypatch: pytest.MonkeyPatch) -> None:
     make_tiles_small(monkeypatch, 1)
     features = np.array([[0.0], [40.0], [80.0], [80.0]])
-    pairs = weighted_pairs(features, [1.0, 1.0, 1.0, -1.0])
+    pairs = gda.GLR(features, [1.0, 1.0, 1.0, -1.0]).pairs
     sums = chunk_sums(Exponentials(constant=1.0), pairs, np.eye(1))
     assert sums.log_value == pytest.approx(math.log(8))
 
 
 def test_a_first_tile_may_vanish(monkeypatch: pytest.MonkeyPatch) -> None:
     make_tiles_small(monkeypatch, 1)
-    pairs = weighted_pairs([[0.0], [1.0], [2.0]], [-1.0, -1.0, 1.0])
+    pairs = gda.GLR([[0.0], [1.0], [2.0]], [-1.0, -1.0, 1.0]).pairs
     distances = [read_only(np.array([[distance]])) for distance in (np.inf, 3.0)]
-    assert len(list(pairs.tiles())) == len(distances)
+    assert len(pairs.tiles) == len(distances)
     sums = pair_sums(Exponentials(constant=1.0), pairs, distances)
     assert sums.log_value == pytest.approx(-3.0)
 
@@ -47,7 +45,7 @@ def test_a_first_tile_may_vanish(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_chunks_have_the_weights_of_their_own_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where those of all pairs are known before."""
     make_tiles_small(monkeypatch, 8)
-    monkeypatch.setattr(rectangles, "_CHUNK", 8)
+    monkeypatch.setattr("gdaopt.objectives.pairs.pairs._CHUNK", 8)
     X = np.random.default_rng(0).standard_normal((12, 2))
     glr = gda.GLR(X, np.arange(12) % 3, sample_weight=np.arange(1.0, 13.0))
     value = glr.value(np.eye(2))
@@ -57,15 +55,28 @@ def test_chunks_have_the_weights_of_their_own_pairs(monkeypatch: pytest.MonkeyPa
 
 
 def test_sums_of_chunks_are_added_in_common_units() -> None:
-    parts = [
-        PairSums(shift, 1.0, Scatter.of(np.eye(2)), 1.0, np.ones(2)) for shift in (-1000.0, -999.0)
-    ]
+    parts = [PairSums(shift, 1.0, Scatter.of(np.eye(2)), np.ones(3)) for shift in (-1000.0, -999.0)]
     sums = add_sums(parts)
     assert sums.log_value == pytest.approx(-999 + math.log1p(math.exp(-1)))
     np.testing.assert_allclose(sums.scatter.dense, (1 + math.exp(-1)) * np.eye(2))
-    assert sums.weight == pytest.approx(1 + math.exp(-1))
+    np.testing.assert_allclose(sums.degrees, 1 + math.exp(-1))
     assert sums.value == 0.0
     assert replace(sums, shift=1000.0).value == math.inf
+
+
+@pytest.mark.parametrize("name", ["GLR, weights", "MCML", "logistic", "triplets, logistic"])
+def test_sums_have_what_round_off_is_relative_to(name: str) -> None:
+    """``Σ |c_p|`` and ``Σ |c_p| (y_r² + y_c²)`` ("Lemma: round-off of sums over pairs")."""
+    point = CASES[name]().at(np.eye(K))
+    pairs, shift, weight, squares = point.pairs, point.sums.shift, 0.0, np.zeros(K)
+    sizes = (np.abs(pairs.features) + np.abs(pairs._centre) / 4) ** 2
+    for tile, distances in zip(pairs.tiles, point.distances, strict=True):
+        left, right = np.broadcast_arrays(*pairs.samples(tile))
+        derivatives = np.abs(point.objective.loss.at(tile, distances + shift).first())
+        weight += float(derivatives.sum())
+        squares += np.tensordot(derivatives, sizes[left] + sizes[right], derivatives.ndim)
+    assert point.sums.degrees.sum() == pytest.approx(2 * weight)
+    np.testing.assert_allclose(pairs.squares(point.sums.degrees), squares)
 
 
 @pytest.fixture
@@ -95,17 +106,6 @@ def test_points_are_gone_at_once(glr: gda.GLR, no_garbage_collector: None) -> No
     assert [ref() for ref in gone] == [None, None]
 
 
-def test_points_stay_what_they_are_while_others_come_and_go(glr: gda.GLR) -> None:
-    rng = np.random.default_rng(2)
-    metrics = [random_metric(rng, 4) for _ in range(20)]
-    kept = [(glr.at(metric), glr.value(metric)) for metric in metrics]
-    for metric in metrics:
-        glr.gradient(metric)
-    for (point, value), metric in zip(kept, metrics, strict=True):
-        assert point.value == value
-        np.testing.assert_array_equal(point.gradient(), glr.gradient(metric))
-
-
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=6), st.integers(1, 100))
 def test_samples_have_their_share_of_each_stratum(counts: list[int], size: int) -> None:
     strata = np.repeat(np.arange(len(counts)), counts)
@@ -126,6 +126,18 @@ def test_sizes_of_samples(n: int, expected: int) -> None:
     signal = np.resize([1.0, -1.0], n)
     found = gda.GLR(np.arange(n)[:, None], signal).subsample()
     assert (0 if found is None else len(found.pairs.features)) == expected
+
+
+@pytest.mark.parametrize("kind", [gda.MCML, gda.NCA])
+def test_a_small_class_has_its_weight_in_a_subsample(kind: type[gda.MCML | gda.NCA]) -> None:
+    """It has two samples there at least, which stand for fewer than others do."""
+    classes = np.repeat([0, 1, 2], [3000, 997, 3])
+    X = np.random.default_rng(6).standard_normal((4000, 2))
+    sample = kind(X, classes, sample_weight=1.0 + classes).subsample()
+    assert sample is not None
+    weights = np.bincount(sample.loss.codes, sample.loss.weights)  # type: ignore[attr-defined]
+    expected = np.bincount(classes) * [1.0, 2.0, 3.0]
+    np.testing.assert_allclose(weights, expected / expected.sum())
 
 
 def test_terms_that_are_left_are_right_in_the_mean() -> None:
@@ -154,3 +166,15 @@ def test_second_derivatives_are_nearly_those_of_all(
     np.testing.assert_allclose(found.gradient, exact.gradient, rtol=1e-10)
     ratios = np.linalg.eigvals(np.linalg.solve(all_of_them, found.hessian()[:-1, :-1])).real
     assert 0.4 < ratios.min() <= ratios.max() < 2.5
+
+
+def test_second_derivatives_of_some_parts_stand_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    logistic = gda.LogisticPairs(rng.standard_normal((300, 3)), rng.integers(0, 2, 300))
+    atoms = Atoms.of_features(np.arange(3))
+    exact = logistic.at(np.eye(3)).curvature(atoms)
+    monkeypatch.setattr("gdaopt.objectives.pairs.pairs._PART_ENTRIES", 2000)
+    monkeypatch.setattr(pair_point, "_MOST_PAIRS", logistic.pairs.n_pairs // 5)
+    few = logistic.at(np.eye(3)).curvature(atoms)
+    assert (few != exact).all()
+    np.testing.assert_allclose(few, exact, rtol=0.2)

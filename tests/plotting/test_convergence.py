@@ -79,36 +79,6 @@ def test_lines_can_be_told_apart(results: dict[str, gda.Result]) -> None:
         assert legend(plotting.convergence(runs)[0, 0])[:-1] == names
 
 
-def test_the_tightest_certificate_is_the_reference_of_all() -> None:
-    runs = {
-        "alternating": solved(),
-        "joint": solved(method="joint", max_iterations=60),
-        "certified": gda.solve(problem(), "certified"),
-    }
-    optimum, reference = runs["certified"].objective, bound_of(runs["certified"])
-    assert reference > max(bound_of(runs["alternating"]), bound_of(runs["joint"]))
-    for line, run in zip(plotting.convergence(runs)[1, 0].lines, runs.values(), strict=True):
-        assert xy(line)[1][-1] == run.objective - reference >= run.objective - optimum
-        (alone,) = plotting.convergence(run)[1, 0].lines  # is measured from its own bound
-        assert xy(alone)[1][-1] == run.gap
-
-
-def test_the_bound_of_another_set_is_no_reference() -> None:
-    """The optimum over the metrics that contain a path is above that over all graph metrics."""
-    sets = {"path": problem(0.1), "all": problem()}
-    labels = [name for name in sets for _ in range(2)]
-    runs = [
-        gda.solve(sets[name], method, max_iterations=3)
-        for name in sets
-        for method in ("certified", "frank-wolfe")
-    ]
-    references = [max(map(bound_of, runs[:2])), max(map(bound_of, runs[2:]))]
-    assert references[1] < references[0]
-    drawn = plotting.convergence(runs, problems=labels)[1, 0].lines
-    for line, run, reference in zip(drawn, runs, np.repeat(references, 2), strict=True):
-        assert xy(line)[1][-1] == run.objective - reference
-
-
 @pytest.mark.parametrize("bound", [None, -np.inf])
 def test_the_best_is_the_reference(results: dict[str, gda.Result], bound: float | None) -> None:
     runs = {name: bounded(result, bound) for name, result in results.items()}

@@ -15,7 +15,6 @@ from gdaopt.linalg import edge_weights
 from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.support.validation import FloatArray
 from tests.plotting.cases import NAMES, render, solved
-from tests.plotting.layout import outside
 
 METRIC = generalized_laplacian(
     np.array([[0, 2, 1, 0], [2, 0, 1e-3, 0], [1, 1e-3, 0, 0], [0, 0, 0, 0]], dtype=float),
@@ -94,14 +93,6 @@ def test_threshold() -> None:
     ]
     for metric, options, count in shown:
         assert len(edges_on(plotting.graph(metric, **options)).get_segments()) == count
-
-
-@pytest.mark.parametrize("size", [1, 2, 8, 9, 30])
-def test_names_stay_within_the_figure(size: int) -> None:
-    ax = plotting.graph(np.eye(size), [f"feature {n} of a table" for n in range(size)])
-    render(ax)
-    assert len(ax.texts) == size
-    assert outside(ax.get_figure(root=True)) == []  # type: ignore[arg-type]
 
 
 def test_a_run_is_drawn_by_its_metric_and_its_set() -> None:

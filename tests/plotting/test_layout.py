@@ -27,7 +27,7 @@ from gdaopt.errors import InvalidInputError
 from gdaopt.linalg.laplacian import generalized_laplacian
 from gdaopt.plotting.arguments import feature_names
 from gdaopt.plotting.legends import escape_text, short_label
-from gdaopt.plotting.ticks import eigenvalue_axis, name_rows
+from gdaopt.plotting.ticks import eigenvalue_axis
 from tests.plotting.cases import METRIC, legend, render, solved, with_rows
 from tests.plotting.layout import outside, overprinted
 
@@ -194,19 +194,6 @@ def test_decades_never_overprint(low: float, high: float, threshold: float, heig
     figure.draw_without_rendering()
     assert overprinted(figure) == []
     assert 0 in ax.get_yticks()
-
-
-@pytest.mark.parametrize(("count", "height"), [(1, 0.6), (13, 2.5), (30, 2.5), (60, 1.0)])
-def test_rows_are_named_as_far_as_there_is_room(count: int, height: float) -> None:
-    figure = Figure(figsize=(3, height), layout="constrained")
-    ax = figure.subplots()
-    name_rows(ax, [f"feature {row}" for row in range(count)])
-    figure.draw_without_rendering()
-    assert overprinted(figure) == []
-    shown = [label.get_text() for label in ax.get_yticklabels()]
-    assert shown == [f"feature {row:g}" for row in ax.get_yticks()]
-    assert shown[0] == "feature 0"
-    assert len(shown) >= min(count, 2 * height)
 
 
 def test_no_scaling_at_all_is_said() -> None:

@@ -1,10 +1,9 @@
-"""The programs: closed forms against solvers and a literal LP, feasible points, faulty data."""
+"""The programs: closed forms against solvers, what vertices keep, feasible points, faulty data."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import linprog
 
 import gdaopt as gda
 from gdaopt.errors import InvalidInputError
@@ -17,7 +16,6 @@ from tests.programs.cases import (
     KINDS,
     SOLVERS,
     AnyPolytope,
-    Situation,
     assert_inside,
     assert_optimal,
     cases,
@@ -87,43 +85,6 @@ def test_budgets_used_up_but_for_round_off(excess: float, rest: float) -> None:
 
 
 # --- The closed form against the literal programs, written out -----------------------------
-
-
-def literal_diagonal(there: Situation, cost: FloatArray) -> float:
-    magnitudes = np.abs(there.metric - np.diag(np.diagonal(there.metric)))
-    lower = magnitudes @ there.v / there.v + there.min_eigenvalue
-    ones = np.ones((1, len(lower)))
-    bounds = [(float(low), None) for low in lower]
-    solved = linprog(cost, A_ub=ones, b_ub=[there.trace_bound], bounds=bounds)
-    assert solved.fun is not None
-    return float(solved.fun)
-
-
-def literal_column(there: Situation, cost: FloatArray) -> float:
-    metric, v, rho, c = there.metric, there.v, there.min_eigenvalue, there.column
-    others = [j for j in range(len(v)) if j != c]
-    bounds = []
-    for j, low in zip(others, there.edges().floor, strict=True):
-        rest = sum(v[k] * abs(metric[j, k]) for k in others if k != j)
-        bounds.append((float(low), float((v[j] * (metric[j, j] - rho) - rest) / v[c])))
-    budget = v[c] * (metric[c, c] - rho)
-    solved = linprog(cost, A_ub=[v[others]], b_ub=[budget], bounds=bounds)
-    assert solved.fun is not None
-    return float(solved.fun)
-
-
-@PROPERTY
-@given(generators, sizes, st.sampled_from(["", "positive costs", "zero bounds", "floors"]))
-def test_closed_forms_solve_the_literal_programs(rng: Rng, size: int, kind: str) -> None:
-    there = situation(rng, size, kind)
-    for polytope, literal in (
-        (there.diagonal(), literal_diagonal),
-        (there.edges(), literal_column),
-    ):
-        cost = rng.standard_normal(len(polytope.current))
-        point = polytope.minimize(cost)
-        assert_inside(point, polytope)
-        assert cost @ point == pytest.approx(literal(there, cost), rel=1e-7, abs=1e-7)
 
 
 @PROPERTY

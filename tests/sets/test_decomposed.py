@@ -134,6 +134,13 @@ def assert_below_all_prices(
         assert found <= digits.least_price(feasible_set, lowered)
 
 
+def test_errors_count_where_an_eigenvalue_is_sharper_than_its_round_off() -> None:
+    G, g = np.diag([0.0, 1.0, 1.0]), np.array([1e-8, 0.0, 0.0])
+    found = SETS["definite"].family.least_price(0.0, G, g)
+    assert_below_all_prices(SETS["definite"], found, G, g)
+    assert found >= -1.01e-16
+
+
 def test_a_matrix_that_has_a_factor_may_have_an_eigenvalue_below_0() -> None:
     """A Gram matrix of fewer vectors than features: its least eigenvalue is round-off."""
     n_below, definite = 0, SETS["definite"]

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import cvxpy as cp
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
@@ -23,10 +24,10 @@ from gdaopt.sets import (
     PositiveDefiniteMetrics,
     SDDMetrics,
     SignedGraphMetrics,
-    has_sparse_members,
     record_of,
     set_of_record,
 )
+from gdaopt.sets.members import Members
 from gdaopt.support.validation import FloatArray
 from tests.helpers import PROPERTY, Rng, generators, n_parts, random_symmetric, start_of
 from tests.sets.cases import FAMILIES, RHO, Family
@@ -270,22 +271,15 @@ def test_a_member_is_made_feasible_without_a_change(family: Family) -> None:
         np.testing.assert_array_equal(feasible_set.made_feasible(metric), metric)
 
 
-@pytest.mark.parametrize(
-    "family", [each for each in FAMILIES if has_sparse_members(each.feasible_set(8))], ids=str
-)
-def test_a_set_of_some_features_has_the_members_that_are_least_elsewhere(family: Family) -> None:
-    """With prices above 0 outside of these features, both sets have the same best vertex."""
-    size, features = 8, np.array([0, 2, 3, 6, 7])
-    whole = family.feasible_set(size)
-    assert has_sparse_members(whole)
-    part = whole.of_features(features, size)
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        gradient = random_symmetric(rng, len(features))
-        found = part.minimize_linear(gradient)
-        embedded, vertex = 100.0 * np.eye(size), RHO * np.eye(size)
-        embedded[np.ix_(features, features)] = gradient
-        vertex[np.ix_(features, features)] = found.vertex
-        outside = 100.0 * RHO * (size - len(features))
-        assert vertex in whole
-        assert whole.minimize_linear(embedded).value == pytest.approx(found.value + outside)
+@pytest.mark.parametrize("size", [3, 7])
+def test_a_budget_that_is_small_beside_the_trace_bound_is_rounded(size: int) -> None:
+    gradient, errors = -np.eye(size), []
+    for seed in range(10):
+        rho = np.random.default_rng(seed).random()
+        feasible_set = GraphMetrics(size * rho * (1 + 1e-9), rho)
+        members = Members(feasible_set, size)
+        support = members.support(gradient)
+        exact = mpmath.mpf(feasible_set.trace_bound) - size * mpmath.mpf(rho)
+        errors.append(float(abs(support.least + exact)))
+        assert errors[-1] <= members.round_off(support, np.zeros(size))
+    assert max(errors) > 1e-17

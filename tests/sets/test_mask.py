@@ -20,13 +20,12 @@ from gdaopt.linalg.entries import all_edges
 from gdaopt.linalg.laplacian import n_components
 from gdaopt.sets import EdgeMask, FeasibleSet, record_of, set_of_record
 from tests.helpers import PROPERTY, Rng, generators, n_parts, random_symmetric
-from tests.sets.mask_cases import is_allowed, random_mask, random_set, without_mask
+from tests.sets.mask_cases import is_allowed, random_mask, random_set
 
 PAIRS = [(0, 1), (0, 3), (1, 2)]
 MATRIX = np.zeros((4, 4), dtype=bool)
 MATRIX[[0, 0, 1, 1, 3, 2], [1, 3, 2, 0, 0, 1]] = True
 
-sizes = st.integers(1, 9)
 kinds = st.sampled_from(["graph", "signed"])
 
 
@@ -141,40 +140,6 @@ def test_a_mask_of_other_features_is_refused(edges: Any, message: str) -> None:
             gda.MetricProblem(glr, feasible_set)
 
 
-# --- The set -------------------------------------------------------------------------------------
-
-
-@PROPERTY
-@given(generators, sizes, kinds)
-def test_gradients_of_the_entries_give_the_same_atoms(rng: Rng, size: int, kind: str) -> None:
-    feasible_set = random_set(rng, size, kind)
-    point = gda.LogDet(np.cov(rng.standard_normal((size, 30))).reshape(size, size)).at(np.eye(size))
-    whole = feasible_set.family.best_atoms(point.gradient(), 5)
-    gradient = feasible_set.family.gradient_at(point)
-    found = feasible_set.family.best_atoms(gradient, 5)
-    np.testing.assert_allclose(found.prices, whole.prices, rtol=1e-12, atol=1e-14)
-    np.testing.assert_array_equal(found.atoms.support, whole.atoms.support)
-    np.testing.assert_allclose(
-        found.atoms.quadratic_forms(gradient), whole.prices, rtol=1e-12, atol=1e-14
-    )
-
-
-@PROPERTY
-@given(generators, st.integers(2, 9), kinds)
-def test_other_entries_are_violations(rng: Rng, size: int, kind: str) -> None:
-    feasible_set = random_set(rng, size, kind)
-    metric = random_symmetric(rng, size)
-    outside = (1 - is_allowed(size, feasible_set)) * metric
-    found = [text for text in feasible_set.violations(metric) if "not among the edges" in text]
-    assert bool(found) == bool(outside.any())
-    if found:
-        i, j = np.unravel_index(np.abs(outside).argmax(), outside.shape)
-        assert f"[{i},{j}]" in found[0] or f"[{j},{i}]" in found[0]
-    feasible = feasible_set.made_feasible(metric)
-    assert feasible in feasible_set
-    assert not (feasible * (1 - is_allowed(size, feasible_set))).any()
-
-
 # --- Starts, paths, trees ------------------------------------------------------------------------
 
 
@@ -212,21 +177,6 @@ def test_a_path_becomes_a_tree_of_the_mask(rng: Rng, size: int, kind: str) -> No
     assert n_parts(connected, start) == 1
     vertex = connected.minimize_linear(random_symmetric(rng, size)).vertex
     assert vertex in feasible_set
-
-
-@PROPERTY
-@given(generators, sizes, kinds)
-def test_all_pairs_are_no_mask(rng: Rng, size: int, kind: str) -> None:
-    free = without_mask(random_set(rng, size, kind))
-    full = replace(free, edges=np.ones((size, size), dtype=bool))
-    gradient = random_symmetric(rng, size)
-    vertex = free.minimize_linear(gradient).vertex
-    np.testing.assert_array_equal(full.minimize_linear(gradient).vertex, vertex)
-    nearest = free.projected(gradient).point
-    np.testing.assert_array_equal(full.projected(gradient).point, nearest)
-    np.testing.assert_array_equal(full.made_feasible(gradient), free.made_feasible(gradient))
-    assert full.violations(gradient) == free.violations(gradient)
-    assert full.family.edges_of(size) is free.family.edges_of(size)
 
 
 def test_a_mask_does_not_list_the_pairs_that_it_leaves_out() -> None:

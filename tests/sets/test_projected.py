@@ -1,11 +1,9 @@
-"""Projections on the sets: against CVXPY, by their properties, and what they cost."""
+"""Projections on the sets: by their properties, and what they cost."""
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 from unittest.mock import MagicMock
 
-import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.linalg
@@ -47,23 +45,6 @@ def distance(first: FloatArray, second: FloatArray) -> float:
     return float(np.linalg.norm(first - second))
 
 
-@pytest.mark.covering(1)
-@pytest.mark.parametrize("size", [2, 3, 5, 8])
-@pytest.mark.parametrize(("kind", "floor"), HULLS)
-@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # judged by the answer
-def test_is_cvxpys_projection(kind: str, floor: float, size: int) -> None:
-    """CVXPY looks for a better point as a change of ours: the distance's digits are not needed."""
-    rng = np.random.default_rng(size)
-    for _ in range(3):
-        feasible_set, target = case(rng, (kind, floor), size)
-        ours = feasible_set.projected(target).point
-        change: Any = cp.Variable((size, size), symmetric=True)
-        rise = cp.sum_squares(1 * change) + 2 * cp.sum(cp.multiply(ours - target, change))
-        program = cp.Problem(cp.Minimize(rise), feasible_set.of(ours + change))
-        program.solve("CLARABEL", **dict.fromkeys(("tol_gap_abs", "tol_gap_rel"), 1e-12))
-        assert np.abs(change.value).max() <= 1e-6 * size
-
-
 # --- Properties ----------------------------------------------------------------------------------
 
 
@@ -75,10 +56,10 @@ def test_no_member_is_nearer(rng: Rng, hull: tuple[str, float], size: int, unit:
     found = feasible_set.projected(target)
     bound = feasible_set.trace_bound
     assert found.apart <= ACCURACY * bound
-    assert np.abs(found.point - found.point.T).max() == 0
-    member = feasible_set.made_feasible(found.point)
+    assert np.abs(found.nearest - found.nearest.T).max() == 0
+    member = feasible_set.made_feasible(found.nearest)
     assert not feasible_set.violations(member)
-    assert distance(member, found.point) <= 10 * size * ACCURACY * bound
+    assert distance(member, found.nearest) <= 10 * size * ACCURACY * bound
     away = member - target
     worst = float(np.vdot(away, member)) - feasible_set.minimize_linear(away).value
     assert worst <= 10 * size * ACCURACY * bound * (bound + distance(member, target))
@@ -93,10 +74,10 @@ def test_members_stay_where_they_are(
     vertices = [feasible_set.minimize_linear(random_symmetric(rng, size)).vertex for _ in range(3)]
     shares = rng.dirichlet(np.ones(3))
     inside = sum(share * vertex for share, vertex in zip(shares, vertices, strict=True))
-    nearest = feasible_set.made_feasible(feasible_set.projected(target).point)
+    nearest = feasible_set.made_feasible(feasible_set.projected(target).nearest)
     for member in (feasible_set.base(size), *vertices, inside, nearest):
         found = feasible_set.projected(member)
-        assert distance(found.point, member) <= 1e-9 * feasible_set.trace_bound
+        assert distance(found.nearest, member) <= 1e-9 * feasible_set.trace_bound
         assert found.eigen_decompositions <= 2
 
 
@@ -132,8 +113,8 @@ def test_a_warm_start_gets_to_the_same_point_sooner(kind: str, floor: float) -> 
         from_nothing = feasible_set.projected(near)
         from_there = feasible_set.projected(near, correction=first.correction)
         atol = 1e-8 * feasible_set.trace_bound
-        np.testing.assert_allclose(again.point, first.point, atol=atol)
-        np.testing.assert_allclose(from_there.point, from_nothing.point, atol=atol)
+        np.testing.assert_allclose(again.nearest, first.nearest, atol=atol)
+        np.testing.assert_allclose(from_there.nearest, from_nothing.nearest, atol=atol)
         cold += from_nothing.eigen_decompositions
         warm += from_there.eigen_decompositions
     assert warm <= cold

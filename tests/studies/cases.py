@@ -36,6 +36,11 @@ def finished(number: int) -> dict[str, Any]:
     return {"number": number, "status": "finished", "message": "", "square": number**2}
 
 
+def names(folder: Path) -> set[str]:
+    """Return the names of all files but the lock's, which some releases of its library remove."""
+    return {path.name for path in folder.iterdir()} - {".gdaopt.lock"}
+
+
 def content(folder: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(folder)): path.read_bytes()

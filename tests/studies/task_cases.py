@@ -82,14 +82,6 @@ def be_killed_the_second_time(note: Path) -> tuple[str, str]:
     return "first", "try"
 
 
-def doze(path: Path, number: int, notes: Path) -> dict[str, Any]:
-    """Take a while, and leave a note of the process, as `note_pid`; no file beside the row."""
-    with (notes / path.name).open("a") as file:
-        file.write(f"{os.getpid()}\n")
-    time.sleep(0.1)
-    return {"square": number**2}
-
-
 def spectrum(path: Path, data: Any) -> dict[str, Any]:
     """Return numbers that depend on how BLAS splits its sums, and how many threads it has."""
     import numpy as np

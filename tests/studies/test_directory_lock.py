@@ -15,7 +15,7 @@ from gdaopt.errors import DirectoryInUseError
 from gdaopt.studies import study_directory
 from gdaopt.studies.study_directory import content, sole_writer
 from tests.process_cases import posix_only
-from tests.studies.cases import refused
+from tests.studies.cases import names, refused
 
 HOLD = """
 import sys, time
@@ -25,11 +25,6 @@ with sole_writer(sys.argv[1]):
     time.sleep(60)
 """
 DEAD = 999_999_999  # more than any process id
-
-
-def names(folder: Path) -> set[str]:
-    """Return the names of all files but the lock's, which some releases of its library remove."""
-    return {file.name for file in folder.iterdir()} - {".gdaopt.lock"}
 
 
 def enter(folder: Path) -> None:

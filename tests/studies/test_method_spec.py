@@ -5,7 +5,7 @@ import re
 import pytest
 
 import gdaopt as gda
-from gdaopt.errors import GdaoptError, InvalidInputError, SolverNotFoundError
+from gdaopt.errors import GdaoptError, SolverNotFoundError
 from gdaopt.studies.comparison import MethodSpec, combinations
 
 Pairs = list[tuple[str, str]]
@@ -34,13 +34,15 @@ def test_options_reach_the_solver() -> None:
         {},
     ]
     for text, says in {
-        "HIGHS:color=red": "HIGHS refuses solver_opts = {'color': 'red'}",
+        "HIGHS:color=red": "HIGHS refuses the options {'color': 'red'}",
         "highspy:solver=red": "HiGHS refuses the option solver = 'red'",
         "HIGHS:solver": "'solver' of solver 'HIGHS:solver' does not have the form option=value",
         "red:solver=ipm": "unknown solver 'red'",
     }.items():
         with pytest.raises(GdaoptError, match=re.escape(says)):
             combinations(["joint"], [text], {})
+    with pytest.raises(SolverNotFoundError, match=f"HIGHS {NO_CONE}"):  # no method takes it
+        combinations(["sdp"], ["HIGHS"], {})
 
 
 NO_CONE = "has no semidefinite cone"
@@ -82,17 +84,3 @@ def test_solvers_go_to_methods_that_take_them(
     found, without = combinations(methods, solvers, {})
     assert [(str(each.spec), each.solver) for each in found] == expected
     assert [text.partition(".")[0] for text in without] == left_out
-
-
-@pytest.mark.parametrize(
-    ("method", "solver", "error", "message"),
-    [
-        ("sdp", "HIGHS", SolverNotFoundError, f"HIGHS {NO_CONE}"),
-        ("joint:solver=CLARABEL", "analytic", InvalidInputError, "none of the methods takes a sol"),
-    ],
-)
-def test_a_solver_that_no_method_takes_is_an_error(
-    method: str, solver: str, error: type[GdaoptError], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        combinations([method], [solver], {})

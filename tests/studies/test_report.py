@@ -128,6 +128,11 @@ def test_rare_classes() -> None:
     assert len(folds) == FOLDS
     assert all(13 in train and 13 not in test for train, test in folds)
     assert sorted(np.concatenate([test for _, test in folds])) == [*range(13)]
+    found, _ = judged(few, LearnerOptions(tolerance=0.5))
+    assert {name: each[0] for name, each in found.of_classes.items()} == {"a": 10, "b": 3}
+    told = found.record()
+    assert np.sum(told["confusion"]) == told["judged"] == 13
+    assert np.trace(told["confusion"]) == pytest.approx(13 * told["learned"])
     three = Dataset("three", np.arange(6.0)[:, None], np.array(list("ababab")), ("x",))
     assert len(split_folds(three)) == 3
     assert describe_folds(6, 3).startswith("3-fold cross-validation")

@@ -245,16 +245,13 @@ RUN = """
 import sys
 from pathlib import Path
 from tests.studies import task_cases
-from tests.studies.cases import finished, refused, squares
 from gdaopt.studies.runner import Task, run_tasks
 from gdaopt.studies.study_directory import StudyDirectory
 from gdaopt.studies.task_workers import TaskWorkers
 notes = Path(sys.argv[1])
-tasks = {f"n{n}": Task(task_cases.doze, (n, notes)) for n in range(30)}
-if len(sys.argv) > 2:
-    # Only Linux ends a process that holds the interpreter's lock.
-    late = task_cases.hold_lock if sys.platform == "linux" else task_cases.sleep
-    tasks = {"n0": tasks["n0"], "late": Task(late, (notes / "late",))}
+# Only Linux ends a process that holds the interpreter's lock.
+late = task_cases.hold_lock if sys.platform == "linux" else task_cases.sleep
+tasks = {"n0": Task(task_cases.square, (0,)), "late": Task(late, (notes / "late",))}
 run_tasks(StudyDirectory(notes / "out", "squares", {}), tasks, TaskWorkers(2))
 """
 
@@ -286,50 +283,27 @@ def test_scripts_need_no_guard(tmp_path: Path) -> None:
     assert (ended.stdout, ended.stderr) == ("begun\n{'converged'}\n[2, 2, 2, 2]\n", "")
 
 
-def begin(tmp_path: Path, *more: str) -> subprocess.Popen[str]:
-    """Begin a run in a session of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-c", RUN, str(tmp_path), *more],
+def begin(tmp_path: Path) -> tuple[subprocess.Popen[str], int]:
+    """Begin a run in a session of its own; return the worker whose task holds the lock."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", RUN, str(tmp_path)],
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
+    note = tmp_path / "late"
+    assert soon(lambda: note.exists() and note.read_text() != "" and bool(on_disk(tmp_path)))
+    return process, int(note.read_text())
 
 
 def on_disk(tmp_path: Path) -> set[str]:
     return {path.stem for path in tmp_path.glob("out/tasks/n*.json")}
 
 
-def computed(tmp_path: Path) -> dict[str, list[int]]:
-    """Return the processes that have computed each task."""
-    return {
-        path.name: [int(pid) for pid in path.read_text().split()] for path in tmp_path.glob("n*")
-    }
-
-
-@pytest.mark.slow
-def test_a_killed_parent_loses_what_is_under_way(tmp_path: Path) -> None:
-    for least in (4, 10):
-        process = begin(tmp_path)
-        assert soon(lambda least=least: len(on_disk(tmp_path)) >= least)  # type: ignore[misc]
-        process.kill()
-        process.communicate(timeout=60)
-        workers = {pids[-1] for pids in computed(tmp_path).values()}
-        assert soon(lambda workers=workers: not any(map(is_alive, workers)))  # type: ignore[misc]
-    process = begin(tmp_path)
-    _, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (0, "")
-    directory = study(tmp_path)
-    done = {"status": "finished", "message": ""}
-    rows = [directory.row(f"n{n}") for n in range(30)]
-    assert rows == [{**done, "square": n**2} for n in range(30)]
-    assert sum(map(len, computed(tmp_path).values())) <= 30 + 2 * 4
-
-
 @pytest.mark.slow
 def test_workers_end_with_their_parent(tmp_path: Path) -> None:
-    process, worker = _late(tmp_path)
+    process, worker = begin(tmp_path)
     assert is_alive(worker)
     process.kill()
     _, errors = process.communicate(timeout=60)
@@ -341,7 +315,7 @@ def test_workers_end_with_their_parent(tmp_path: Path) -> None:
 @pytest.mark.slow
 @posix_only
 def test_interrupts_end_the_workers_and_pass(tmp_path: Path) -> None:
-    process, worker = _late(tmp_path)
+    process, worker = begin(tmp_path)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to all
     _, errors = process.communicate(timeout=60)
     assert process.returncode != 0
@@ -349,14 +323,6 @@ def test_interrupts_end_the_workers_and_pass(tmp_path: Path) -> None:
     assert errors.rstrip().endswith("KeyboardInterrupt")
     assert not is_alive(worker)
     assert on_disk(tmp_path) == {"n0"}
-
-
-def _late(tmp_path: Path) -> tuple[subprocess.Popen[str], int]:
-    """Begin a run whose second task holds the interpreter's lock."""
-    process = begin(tmp_path, "late")
-    note = tmp_path / "late"
-    assert soon(lambda: note.exists() and note.read_text() != "" and bool(on_disk(tmp_path)))
-    return process, int(note.read_text())
 
 
 @pytest.mark.slow

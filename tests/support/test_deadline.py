@@ -16,7 +16,7 @@ from gdaopt.linalg.projection import project_on_intersection
 from gdaopt.linalg.spectrum import smallest_eigenpairs, smallest_eigenvalue
 from gdaopt.master.weights import find_best_weights
 from gdaopt.objectives.pairs import ListedPairs, RectanglePairs
-from gdaopt.objectives.pairs.passes import Factors
+from gdaopt.objectives.pairs.pairs import Factors
 from gdaopt.objectives.pairs.signal_pairs import signal_pairs
 from gdaopt.support import deadline
 from gdaopt.support.deadline import (

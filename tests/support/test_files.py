@@ -17,7 +17,6 @@ from gdaopt.support.files import (
     DamagedError,
     parse_json,
     read_arrays,
-    remove_abandoned,
     write_atomically,
     write_text,
 )
@@ -85,18 +84,6 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
-    """Those of this process stay, unless they are older than it: then its number is used again."""
-    gone = 4_000_000  # more processes than there can be
-    names = [f".a.{pid}-0a1b2c3d.tmp" for pid in (os.getpid(), gone)]
-    others = [f".b.{os.getpid()}-0a1b2c3d.tmp", ".a.tmp", "a"]
-    for name in (*names, *others):
-        (tmp_path / name).touch()
-    os.utime(tmp_path / names[0], (0, 0))
-    remove_abandoned(tmp_path)
-    assert {file.name for file in tmp_path.iterdir()} == set(others)
 
 
 @pytest.mark.parametrize(

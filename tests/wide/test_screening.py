@@ -170,7 +170,7 @@ def test_sums_in_single_precision_are_off_by_no_more_than_stated(
     """Of many samples alike, whose roundings go the same way: of a thousand by 56 roundings."""
     samples = np.full((n_samples, 3), value)
     screen = screening._Screen(ScatterMatrix(samples, -np.eye(n_samples), True), np.arange(3))
-    entries, error = screen.block(slice(0, 3), slice(0, 3))
+    entries, error = screen.tile(slice(0, 3), slice(0, 3))
     exact = -n_samples * value**2 / screen.unit**2
     assert np.abs(entries.astype(np.float64) - exact).max() <= error
 
@@ -268,23 +268,6 @@ def test_sparse_samples_are_without_stored_zeros_and_duplicates() -> None:
 
 
 # --- Gradients without their K×K entries ---------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_scatter_matrix_is_read_like_its_array(kind: str) -> None:
-    rng = np.random.default_rng(3)
-    screened = gradient(rng, kind, most=12)
-    dense = array_of(screened)
-    scale = screened.largest_entry
-    np.testing.assert_allclose(screened.diagonal, np.diagonal(dense), atol=1e-14 * scale)
-    rows, columns = rng.integers(0, len(dense), (2, 4, 5))
-    np.testing.assert_allclose(screened[rows, columns], dense[rows, columns], atol=1e-14 * scale)
-    assert scale >= np.abs(dense).max()
-    bounds = screened.least_eigenvalues
-    for i in range(len(dense)):
-        for j in range(i):
-            block = dense[np.ix_([i, j], [i, j])]
-            assert np.linalg.eigvalsh(block)[0] >= -bounds[i] - bounds[j] - 1e-13 * scale
 
 
 @pytest.mark.parametrize("kind", ["negative", "sparse"])

@@ -286,6 +286,9 @@ def test_missing_features_join(
     assert found.objective == pytest.approx(dense.objective, rel=2e-7)
     assert found.iterations == states[-1].iteration
     assert [state.iteration for state in states] == list(range(len(states)))
+    calls = found.trace.column("oracle_calls")  # of all runs so far
+    assert (np.diff(calls) >= 0).all()
+    assert calls[-1] <= found.oracle_calls
     assert states[-1].objective == pytest.approx(found.objective, rel=1e-9)
 
 

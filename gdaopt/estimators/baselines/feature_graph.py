@@ -296,5 +296,4 @@ def floors(metric: FloatArray) -> FloatArray:
 
 def start_metric(size: int) -> FloatArray:
     """Return the K×K metric to start from: the identity with 0.1 beside the diagonal."""
-    metric: FloatArray = np.eye(size) + _PATH * (np.eye(size, k=1) + np.eye(size, k=-1))
-    return metric
+    return np.eye(size) + _PATH * (np.eye(size, k=1) + np.eye(size, k=-1))

@@ -161,8 +161,7 @@ class JointClassifierWeights(BaseMetricLearner):
             point = newton_step(point)
             history.append(point.value)
         self.objective_ = read_only(np.array(history) - np.log(4))
-        metric: FloatArray = np.diag(point.weights)
-        return metric
+        return np.diag(point.weights)
 
 
 def newton_step(point: MasterPoint) -> MasterPoint:
@@ -171,7 +170,7 @@ def newton_step(point: MasterPoint) -> MasterPoint:
     t is 1, or halved until Q does not rise: g is nowhere positive, so that leaving out an entry of
     c that has to stay at 0 makes the slope only more negative.
     """
-    slope = point.gradient  # of log Q: g/Q
+    slope = point.gradient  # g/Q, because the point is of log Q
     # H/Q, with the term gg'/Q² that the Hessian of log Q lacks.
     curvature = point.hessian()[:-1, :-1] + np.outer(slope, slope)
     diagonal = np.diagonal(curvature)
@@ -379,5 +378,4 @@ def relaxed_codes(
         scores = np.column_stack([-scores[:, 0], scores[:, 0]])
     best = np.sort(scores, axis=1)
     decided = best[:, -1] - best[:, -2] > 2 * _UNDECIDED
-    codes: Codes = np.where(decided, scores.argmax(axis=1), start)
-    return codes
+    return np.where(decided, scores.argmax(axis=1), start)

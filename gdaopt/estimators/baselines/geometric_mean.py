@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 from scipy.spatial.distance import cdist
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils._param_validation import StrOptions
 
 from gdaopt.errors import InvalidInputError
@@ -29,7 +29,7 @@ _COARSE = (0.1, 0.3, 0.5, 0.7, 0.9)  # the values of t that are tried first
 _FINE = 0.02 * np.arange(-7, 8)  # added to the best of them, for the values that are tried next
 _NEIGHBORS = 5
 _NUMBERS_AT_ONCE = 2**22  # 32 MB of differences
-_LARGEST_SPREAD = 1e140  # of the samples: M contains squares of it
+_LARGEST_SPREAD = 1e140  # the samples' largest spread: M contains squares of it
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -113,7 +113,7 @@ class GeometricMeanMetric(BaseMetricLearner):
         self.n_dissimilar_ = n_pairs - self.n_similar_
         self.cv_scores_: dict[float, float] = {}
         self.t_ = (
-            self._cross_validated(X / unit, codes, n_pairs, random)
+            self._choose_t(X / unit, codes, n_pairs, random)
             if self.t == "cv"
             else number("t", self.t, at_least=0, at_most=1)
         )
@@ -121,7 +121,7 @@ class GeometricMeanMetric(BaseMetricLearner):
         metric: FloatArray = _metric(S, D, X / unit, self.t_) * unit ** (4 * self.t_ - 2)
         return metric
 
-    def _cross_validated(
+    def _choose_t(
         self, X: FloatArray, codes: Codes, n_pairs: int, random: np.random.RandomState
     ) -> float:
         folds = [
@@ -166,9 +166,8 @@ def pair_matrices(
     size = X.shape[1]
     S, D, n_similar = np.zeros((size, size)), np.zeros((size, size)), 0
     first, second = random.randint(len(X), size=n_pairs), random.randint(len(X), size=n_pairs)
-    step = max(1, _NUMBERS_AT_ONCE // size)
-    for start in range(0, n_pairs, step):
-        i, j = first[start : start + step], second[start : start + step]
+    for part in gen_batches(n_pairs, max(1, _NUMBERS_AT_ONCE // size)):
+        i, j = first[part], second[part]
         similar = codes[i] == codes[j]
         differences = X[i] - X[j]
         S += differences[similar].T @ differences[similar]
@@ -177,7 +176,7 @@ def pair_matrices(
     return S, D, n_similar
 
 
-def regularised(S: FloatArray, D: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+def regularise(S: FloatArray, D: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return S and D, with a ridge of the features' variances on both if either is singular."""
     variances = _variances(X)
     deviations = np.sqrt(variances)
@@ -208,7 +207,7 @@ def _unit(X: FloatArray) -> float:
 
 
 def _metric(S: FloatArray, D: FloatArray, X: FloatArray, t: float) -> FloatArray:
-    return geometric_mean_of_inverse(*regularised(S, D, X), t)
+    return geometric_mean_of_inverse(*regularise(S, D, X), t)
 
 
 def _accuracy(metric: FloatArray, X: FloatArray, codes: Codes, train: Codes, test: Codes) -> float:
@@ -234,8 +233,8 @@ def geometric_mean_of_inverse(S: FloatArray, D: FloatArray, t: float = 0.5) -> F
     ``S = LL'`` it is ``L⁻' (L'DL)^t L⁻¹``, with ``D = GG'`` it is ``G (G'SG)^{t-1} G'``. Source:
     Zadeh, Hosseini, Sra, *Geometric Mean Metric Learning* (ICML 2016).
     """
-    S, factor = _factored("S", S)
-    D, other = _factored("D", D, len(S))
+    S, factor = _factor("S", S)
+    D, other = _factor("D", D, len(S))
     if reciprocal_condition(S) < reciprocal_condition(D):
         return _symmetric(other @ _power(other.T @ S @ other, t - 1) @ other.T)
     power = _power(factor.T @ D @ factor, t)
@@ -248,9 +247,7 @@ def reciprocal_condition(matrix: FloatArray) -> float:
     return 1 / float(np.linalg.cond(matrix, 1)) if matrix.any() else 0.0  # NumPy's result is nan
 
 
-def _factored(
-    name: str, value: FloatArray, size: int | None = None
-) -> tuple[FloatArray, FloatArray]:
+def _factor(name: str, value: FloatArray, size: int | None = None) -> tuple[FloatArray, FloatArray]:
     """Return a matrix A and its L, lower triangular, with ``LL' = A``; refuse an indefinite one."""
     matrix = symmetric_matrix(name, value, size)
     try:

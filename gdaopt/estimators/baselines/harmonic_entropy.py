@@ -136,8 +136,7 @@ class HarmonicEntropyWeights(BaseMetricLearner):
                 ConvergenceWarning,
                 stacklevel=4,  # the caller of fit, through scikit-learn's decorator
             )
-        metric: FloatArray = np.diag(np.exp(-2 * optimum.x))
-        return metric
+        return np.diag(np.exp(-2 * optimum.x))
 
 
 class LabelEntropy:
@@ -159,7 +158,7 @@ class LabelEntropy:
 
     def shares(self, log_scales: FloatArray) -> FloatArray:
         """Return f for all samples, shape (N, n_classes); it is 0 and 1 for given labels."""
-        return self._solved(self._moves(self._coordinates(log_scales)))[0]
+        return self._solve(self._moves(self._coordinates(log_scales)))[0]
 
     def value_and_gradient(self, log_scales: FloatArray) -> tuple[float, FloatArray]:
         """Return H and its derivatives by ``log σ``, shape (K,).
@@ -170,8 +169,10 @@ class LabelEntropy:
         """
         coordinates = self._coordinates(log_scales)
         moves = self._moves(coordinates)
-        shares, factors = self._solved(moves)
-        predicted = self._predicted(moves, shares)
+        shares, factors = self._solve(moves)
+        predicted = shares[self._rows]
+        if self._leaves_one_out:
+            predicted = self._smoothed(moves) @ shares
         logarithms = np.log(np.maximum(predicted, _LEAST_SHARE))
         value = -float((predicted * logarithms).sum()) / len(predicted)
         # ∂H/∂f = -(ln f + 1), but the 1 has no effect: the shares sum to 1 under all scales.
@@ -206,7 +207,7 @@ class LabelEntropy:
             smoothed[self._own] = 0.0
         return smoothed
 
-    def _solved(self, moves: FloatArray) -> tuple[FloatArray, tuple[Any, Any] | None]:
+    def _solve(self, moves: FloatArray) -> tuple[FloatArray, tuple[Any, Any] | None]:
         """Return f for all samples, and the factors of the system solved for it, if any."""
         if self._leaves_one_out:
             return self._labels, None
@@ -218,10 +219,3 @@ class LabelEntropy:
         shares[self._labelled] = self._labels
         shares[self._rows] = lu_solve(factors, smoothed[:, self._labelled] @ self._labels)
         return shares, factors
-
-    def _predicted(self, moves: FloatArray, shares: FloatArray) -> FloatArray:
-        """Return f of the predicted samples."""
-        if self._leaves_one_out:
-            return self._smoothed(moves) @ shares
-        predicted: FloatArray = shares[self._rows]
-        return predicted

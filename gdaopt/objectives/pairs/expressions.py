@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from gdaopt.objectives.pairs.base import Indices, Pairs
+from gdaopt.linalg.entries import IndexArray
+from gdaopt.objectives.pairs.pairs import Pairs
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.support.cvxpy_loading import cp
 from gdaopt.support.validation import FloatArray
@@ -20,7 +21,7 @@ _BYTES_PER_COEFFICIENT = 350  # in CVXPY and CLARABEL; 2 500 to 18 000 pairs, K 
 _SAME = 1e-11  # relative: differences closer than that are equal up to round-off
 
 
-def distinct_differences(pairs: Pairs) -> tuple[Indices, Indices, FloatArray]:
+def distinct_differences(pairs: Pairs) -> tuple[IndexArray, IndexArray, FloatArray]:
     """Return one pair for each distinct difference, with the weights of all such pairs added up."""
     left, right, weights = pairs.list_pairs()
     _, first, place = np.unique(pairs.features, axis=0, return_index=True, return_inverse=True)
@@ -40,7 +41,7 @@ def distinct_differences(pairs: Pairs) -> tuple[Indices, Indices, FloatArray]:
 
 
 def squared_distances(
-    features: FloatArray, left: Indices, right: Indices, metric: Expression
+    features: FloatArray, left: IndexArray, right: IndexArray, metric: Expression
 ) -> Terms:
     """Return ``δ_p(M)`` for all pairs p of samples, and constraints on its own variables."""
     # In units of the samples: solvers judge constraints by absolute tolerances.
@@ -67,7 +68,7 @@ def squared_distances(
 
 def all_distances(
     features: FloatArray, metric: Expression
-) -> tuple[Expression, Indices, list[cp.Constraint]]:
+) -> tuple[Expression, IndexArray, list[cp.Constraint]]:
     """Return the squared distances of all pairs i < j, the N×N places of pairs, and constraints."""
     left, right = np.triu_indices(features.shape[0], 1)
     distances, constraints = squared_distances(features, left, right, metric)

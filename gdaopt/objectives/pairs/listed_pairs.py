@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
-from gdaopt.objectives.pairs.base import Indices, Pairs, Scatter
-from gdaopt.objectives.pairs.passes import Factors, Tile
+from gdaopt.linalg.entries import IndexArray
+from gdaopt.linalg.samples import Samples
+from gdaopt.objectives.pairs.pairs import Factors, Pairs, Tile
+from gdaopt.objectives.pairs.scatter import Scatter
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
@@ -21,8 +24,10 @@ class ListedWeights:
 
     logarithms: FloatArray
 
-    def __call__(self, tile: Tile) -> FloatArray:
-        return self.logarithms[tile.rows]
+    def __call__(self, pairs: Pairs) -> Iterator[FloatArray]:
+        for tile in pairs.tiles:
+            check_time()
+            yield self.logarithms[tile.rows]
 
 
 class ListedPairs(Pairs):
@@ -33,35 +38,39 @@ class ListedPairs(Pairs):
 
     def __init__(
         self,
-        features: FloatArray,
-        left: Indices,
-        right: Indices,
+        features: Samples,
+        left: IndexArray,
+        right: IndexArray,
         weights: FloatArray | None = None,
         group: int = 1,
     ) -> None:
-        if weights is None:
-            super().__init__(features)
-            self._left, self._right = left, right
-        else:
+        log_weight = None
+        if weights is not None:
             counts = np.flatnonzero(weights > 0)
-            super().__init__(features, ListedWeights(np.log(weights[counts])))
-            self._left, self._right = left[counts], right[counts]
-        self.n_pairs = len(self._left)
+            left, right, log_weight = (
+                left[counts],
+                right[counts],
+                ListedWeights(np.log(weights[counts])),
+            )
+        self._left, self._right = left, right
         self.group = group
+        super().__init__(features, self._runs(features.shape[1]), log_weight)
 
-    def tiles(self) -> Iterator[Tile]:
-        width = max(self.features.shape[1], 1)
-        step = self._in_groups(_TILE_ENTRIES // int(width))
-        for start in range(0, self.n_pairs, step):
-            check_time()
-            yield Tile(slice(start, min(start + step, self.n_pairs)))
+    def _runs(self, size: int) -> list[Tile]:
+        """Return the list in tiles, for so many features."""
+        step, n_pairs = self._in_groups(_TILE_ENTRIES // max(size, 1)), len(self._left)
+        return [Tile(slice(i, min(i + step, n_pairs))) for i in range(0, n_pairs, step)]
 
-    def samples(self, tile: Tile) -> tuple[Indices, Indices]:
+    def of_features(self, features: IndexArray, gram: FloatArray) -> Self:
+        return super().of_features(features, gram)._with_tiles(self._runs(len(features)))
+
+    def samples(self, tile: Tile) -> tuple[IndexArray, IndexArray]:
         return self._left[tile.rows], self._right[tile.rows]
 
     def _differences(self, values: FloatArray) -> Iterator[FloatArray]:
         """Yield the differences of values of samples, for the pairs of each tile."""
-        for tile in self.tiles():
+        for tile in self.tiles:
+            check_time()
             left, right = self.samples(tile)
             yield values[left] - values[right]
 
@@ -76,7 +85,7 @@ class ListedPairs(Pairs):
         size = self.features.shape[1]
         total = np.zeros((size, size))
         differences = self._differences(self.features)
-        for tile, of_tile, p in zip(self.tiles(), differences, coefficients, strict=True):
+        for tile, of_tile, p in zip(self.tiles, differences, coefficients, strict=True):
             total += of_tile.T @ (p[:, None] * of_tile)
             if degrees is not None:
                 self.add_degrees(degrees, tile, p)
@@ -88,8 +97,7 @@ class ListedPairs(Pairs):
     @property
     def longest_sum(self) -> int:
         # Sums over tiles, and of tiles.
-        sizes = [int(tile.rows.stop - tile.rows.start) for tile in self.tiles()]
-        return max(sizes) + len(sizes)
+        return max(tile.shape[0] for tile in self.tiles) + len(self.tiles)
 
     def add_degrees(self, degrees: FloatArray, tile: Tile, p: FloatArray) -> None:
         for samples in self.samples(tile):

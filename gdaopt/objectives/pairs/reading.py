@@ -13,10 +13,10 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from gdaopt.errors import InvalidInputError
+from gdaopt.linalg.entries import IndexArray
 from gdaopt.linalg.samples import Samples, as_samples, is_sparse
-from gdaopt.objectives.pairs.base import Indices, Pairs
 from gdaopt.objectives.pairs.listed_pairs import ListedPairs
-from gdaopt.objectives.pairs.passes import Tile
+from gdaopt.objectives.pairs.pairs import Pairs, Tile
 from gdaopt.objectives.pairs.rectangles import RectanglePairs
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import FloatArray, positive_vector, refuse_masked
@@ -46,7 +46,7 @@ def _varies(features: Samples) -> bool:
     return bool((features != features[0]).any())
 
 
-def places_of(features: Samples) -> Indices:
+def places_of(features: Samples) -> IndexArray:
     """Return a number for each sample, the same for those that coincide."""
     if not is_sparse(features):
         return np.asarray(np.unique(features, axis=0, return_inverse=True)[1]).ravel()
@@ -58,7 +58,7 @@ def places_of(features: Samples) -> Indices:
     return np.array([numbers[row] for row in contents])
 
 
-def mean_squares(features: Samples, left: Indices, right: Indices) -> FloatArray:
+def mean_squares(features: Samples, left: IndexArray, right: IndexArray) -> FloatArray:
     """Return the mean squared differences of the features of pairs of samples, shape (K,)."""
     differences = features[left] - features[right]
     if is_sparse(differences):
@@ -74,7 +74,7 @@ def read_weights(sample_weight: Any, n_samples: int) -> FloatArray:
     return positive_vector("sample_weight", sample_weight, n_samples)
 
 
-def read_pairs(pairs: Any, n_samples: int, name: str = "pairs", width: int = 2) -> Indices:
+def read_pairs(pairs: Any, n_samples: int, name: str = "pairs", width: int = 2) -> IndexArray:
     """Return pairs as an array of indices; refuse other shapes, and indices without a sample."""
     refuse_masked(name, pairs)
     try:
@@ -108,7 +108,7 @@ def check_spread(name: str, values: Samples, least: float) -> None:
         )
 
 
-def class_codes(y: Any, n_samples: int) -> Indices:
+def class_codes(y: Any, n_samples: int) -> IndexArray:
     """Return the class of each sample as an index from 0 on; refuse fewer than two classes."""
     refuse_masked("y", y)
     try:
@@ -157,9 +157,9 @@ class LabelledPairs:
     """
 
     pairs: Pairs
-    codes: Indices | None = None
+    codes: IndexArray | None = None
     flags: Mask | None = None
-    places: Indices | None = None
+    places: IndexArray | None = None
 
     def mask(self, tile: Tile, similar: bool) -> Mask:
         """Return which entries of a tile are similar pairs, or dissimilar ones; each pair once."""
@@ -190,10 +190,10 @@ class LabelledPairs:
         mask = self.mask(tile, similar)
         return mask if mask.any() else None
 
-    def list_pairs(self, *, similar: bool) -> tuple[Indices, Indices]:
+    def list_pairs(self, *, similar: bool) -> tuple[IndexArray, IndexArray]:
         """Return both samples of the similar pairs, or of the dissimilar ones."""
         left, right, _ = self.pairs.list_pairs()
-        masks = [self.mask(tile, similar).ravel() for tile in self.pairs.tiles()]
+        masks = [self.mask(tile, similar).ravel() for tile in self.pairs.tiles]
         chosen = np.concatenate(masks)
         return left[chosen], right[chosen]
 
@@ -218,11 +218,11 @@ class LabelledPairs:
 
     def count(self, *, similar: bool) -> int:
         """Return how many pairs are similar, or dissimilar."""
-        return sum(int(self.mask(tile, similar).sum()) for tile in self.pairs.tiles())
+        return sum(int(self.mask(tile, similar).sum()) for tile in self.pairs.tiles)
 
     def mean_squares(self, *, similar: bool) -> FloatArray:
         """Return the mean squared differences of the features, of one kind of pairs, shape (K,)."""
-        masks = (self.mask(tile, similar).astype(np.float64) for tile in self.pairs.tiles())
+        masks = (self.mask(tile, similar).astype(np.float64) for tile in self.pairs.tiles)
         return self.pairs.scatter_diagonal(masks) / self.count(similar=similar)
 
 

@@ -5,61 +5,80 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
-from copy import copy
+from collections.abc import Iterable, Iterator
 from functools import reduce
 from itertools import pairwise
-from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
-from gdaopt.objectives.pairs.base import Indices, LogWeight, Pairs, Scatter
-from gdaopt.objectives.pairs.passes import (
-    Factors,
-    Tile,
-    classes_of,
-    runs,
-    split_rectangle,
-    triangle,
-)
+from gdaopt.linalg.entries import IndexArray
+from gdaopt.linalg.samples import Samples
+from gdaopt.objectives.pairs.pairs import Factors, Pairs, Tile
+from gdaopt.objectives.pairs.scatter import Scatter
 from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
 MOST_LEVELS = 16
 """With more levels, rectangles between them get too small to be worth their overhead."""
 
+_TILE_ENTRIES = 2**17  # 1 MB of float64: a tile and its temporaries stay in cache
+_TILE_COLUMNS = 1000  # a power of two would put all rows into the same few places of the cache
+_FEWEST_ROWS = 32  # whole rows, be they long
 _FEW_DIGITS = 1e-5  # the share of a sum of squares that remains when most of it cancels
-_CHUNK = 2**21  # pairs: a pass over a chunk takes much longer than to begin one
-_MOST_CHUNKS = 64
+
+
+def classes_of(codes: IndexArray) -> list[slice]:
+    """Return the samples of each class; the codes of the classes ascend."""
+    bounds = np.flatnonzero(np.diff(codes, prepend=-1, append=codes[-1] + 1)).tolist()
+    return list(map(slice, bounds[:-1], bounds[1:]))
+
+
+def own_classes(tile: Tile, classes: list[slice]) -> Iterator[tuple[slice, slice]]:
+    """Yield rows of a tile, from 0 on, and the columns of their class."""
+    first, last = tile.rows.start, tile.rows.stop
+    for members in classes:
+        if members.start < last and members.stop > first:
+            yield slice(max(members.start - first, 0), min(last, members.stop) - first), members
+
+
+def split_rectangle(rows: slice, columns: slice) -> Iterator[Tile]:
+    """Yield tiles that have all pairs of some rows and columns once, columns by columns."""
+    width = columns.stop - columns.start
+    most = max(_TILE_COLUMNS, _TILE_ENTRIES // (rows.stop - rows.start))
+    n_parts = -(-width // most)
+    bounds = (columns.start + width * np.arange(n_parts + 1) // n_parts).tolist()
+    step = max(1, _TILE_ENTRIES // -(-width // n_parts))
+    for first, last in pairwise(bounds):
+        for start in range(rows.start, rows.stop, step):
+            yield Tile(slice(start, min(start + step, rows.stop)), slice(first, last))
+
+
+def triangle(samples: slice) -> Iterator[Tile]:
+    """Yield tiles of all pairs of some samples; those on the diagonal have both orders."""
+    step = max(1, _TILE_ENTRIES // min(samples.stop - samples.start, _TILE_COLUMNS))
+    for start in range(samples.start, samples.stop, step):
+        rows = slice(start, min(start + step, samples.stop))
+        yield from split_rectangle(rows, slice(start, samples.stop))
+
+
+def runs(n_rows: int, n_columns: int) -> Iterator[Tile]:
+    """Yield tiles of whole rows."""
+    step = max(_FEWEST_ROWS, _TILE_ENTRIES // n_columns)
+    for start in range(0, n_rows, step):
+        yield Tile(slice(start, min(start + step, n_rows)), slice(0, n_columns))
 
 
 class RectanglePairs(Pairs):
     """The pairs of samples of some rectangles, each pair in one order or in two."""
 
-    def __init__(
-        self,
-        features: FloatArray,
-        rectangles: Sequence[Tile],
-        order: Indices | None = None,
-        orders: int = 1,
-        log_weight: LogWeight | None = None,
-    ) -> None:
-        super().__init__(features, log_weight, order)
-        self._rectangles = rectangles
-        self.orders = orders
-        self.n_pairs = 0
-        for tile in rectangles:
-            self.n_pairs += math.prod(tile.shape)
-
     @classmethod
-    def ordered(cls, features: FloatArray, order: Indices | None = None) -> RectanglePairs:
+    def ordered(cls, features: Samples, order: IndexArray | None = None) -> RectanglePairs:
         """Return all ordered pairs: the rows of the tiles are samples, each against all."""
-        return cls(features, list(runs(features.shape[0], features.shape[0])), order, orders=2)
+        tiles = list(runs(features.shape[0], features.shape[0]))
+        return cls(features, tiles, order=order, orders=2)
 
     @classmethod
-    def by_class(cls, features: FloatArray, codes: Indices) -> RectanglePairs:
+    def by_class(cls, features: Samples, codes: IndexArray) -> RectanglePairs:
         """Return all pairs of samples of sorted classes; few tiles mix pairs of one and of two."""
         members = classes_of(codes)
         if len(members) > MOST_LEVELS:
@@ -71,33 +90,13 @@ class RectanglePairs(Pairs):
                 rectangles += split_rectangle(samples, slice(samples.stop, len(codes)))
         return cls(features, rectangles)
 
-    def tiles(self) -> Iterator[Tile]:
-        for tile in self._rectangles:
-            check_time()
-            yield tile
-
-    def samples(self, tile: Tile) -> tuple[Indices, Indices]:
+    def samples(self, tile: Tile) -> tuple[IndexArray, IndexArray]:
         rows, columns = (np.arange(side.start, side.stop) for side in (tile.rows, tile.columns))
         return rows[:, None], columns[None]
 
-    def chunks(self) -> Sequence[Self]:
-        n_chunks = min(max(1, self.n_pairs // _CHUNK), _MOST_CHUNKS, len(self._rectangles))
-        sizes = [math.prod(tile.shape) for tile in self._rectangles]
-        ends = np.cumsum(sizes)
-        shares = np.arange(1, n_chunks) * (self.n_pairs / n_chunks)
-        bounds = [0, *np.searchsorted(ends, shares).tolist(), len(ends)]
-        chunks = []
-        for first, last in pairwise(bounds):
-            if first < last:
-                chunk = copy(self)
-                chunk._rectangles = self._rectangles[first:last]
-                chunk.n_pairs = sum(sizes[first:last])
-                vars(chunk).pop("log_weights", None)
-                chunks.append(chunk)
-        return chunks
-
     def products(self, factors: Factors) -> Iterator[FloatArray]:
-        for tile in self.tiles():
+        for tile in self.tiles:
+            check_time()
             if factors.matrices is None:
                 yield _exact_products(factors, tile)
             else:  # one product of matrices gives all three terms
@@ -110,7 +109,8 @@ class RectanglePairs(Pairs):
         # X' diag(d) X - X'PX - X'P'X, where P is the matrix of the coefficients.
         n_samples, size = self.features.shape
         counted, half, rest = np.zeros(n_samples), np.zeros((n_samples, size)), None
-        for tile, p in zip(self.tiles(), coefficients, strict=True):
+        for tile, p in zip(self.tiles, coefficients, strict=True):
+            check_time()
             rows, columns = self.features[tile.rows], self.features[tile.columns]
             margins, product = _margins(p), p @ columns
             if degrees is not None:
@@ -157,7 +157,7 @@ def _margins(p: FloatArray) -> tuple[FloatArray, FloatArray]:
     return p @ np.ones(p.shape[1]), np.ones(len(p)) @ p
 
 
-def _places(p: FloatArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def _places(p: FloatArray) -> tuple[IndexArray, IndexArray]:
     """Return rows and columns of the entries that are not 0, faster than `numpy.nonzero`."""
     row, column = np.divmod(np.flatnonzero(p != 0), p.shape[1])
     return row, column

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
-from gdaopt.errors import InvalidInputError
-from gdaopt.linalg.samples import Samples, as_samples
-from gdaopt.objectives.pairs.base import Indices, Pairs
-from gdaopt.objectives.pairs.listed_pairs import ListedPairs
-from gdaopt.objectives.pairs.passes import Tile, classes_of, split_rectangle, triangle
-from gdaopt.objectives.pairs.reading import (
-    LARGEST_SPREAD,
-    check_spread,
-    read_pairs,
-    read_weights,
+from gdaopt.linalg.entries import IndexArray
+from gdaopt.linalg.samples import Samples
+from gdaopt.objectives.pairs.pairs import Pairs, Tile
+from gdaopt.objectives.pairs.rectangles import (
+    MOST_LEVELS,
+    RectanglePairs,
+    classes_of,
+    split_rectangle,
+    triangle,
 )
-from gdaopt.objectives.pairs.rectangles import MOST_LEVELS, RectanglePairs
-from gdaopt.support.validation import FloatArray, finite_array
-
-_LARGEST_WEIGHT = 1e100  # and its inverse is the smallest
+from gdaopt.support.deadline import check_time
+from gdaopt.support.validation import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,20 +39,24 @@ class SignalWeights:
 
     signal: FloatArray
     log_sample_weight: FloatArray
-    strata: Indices
+    strata: IndexArray
 
-    def __call__(self, tile: Tile) -> FloatArray:
-        first, second = tile.rows.start, tile.columns.start
-        rows = self.log_sample_weight[tile.rows]
-        columns = self.log_sample_weight[tile.columns]
-        if self.strata[first] == self.strata[second]:
-            return self._of_signal(tile) + np.add.outer(rows, columns)
-        # hypot does not underflow if the squares would.
-        distance = math.hypot(*(self.signal[first] - self.signal[second]))
-        log_weight = math.log(2) + 2 * math.log(distance)
-        if (rows == rows[0]).all() and (columns == columns[0]).all():  # such as class weights
-            return np.asarray(log_weight + (rows[0] + columns[0]))
-        return np.asarray(log_weight + np.add.outer(rows, columns))
+    def __call__(self, pairs: Pairs) -> Iterator[FloatArray]:
+        for tile in pairs.tiles:
+            check_time()
+            first, second = tile.rows.start, tile.columns.start
+            rows = self.log_sample_weight[tile.rows]
+            columns = self.log_sample_weight[tile.columns]
+            if self.strata[first] == self.strata[second]:
+                yield self._of_signal(tile) + np.add.outer(rows, columns)
+                continue
+            # hypot does not underflow if the squares would.
+            distance = math.hypot(*(self.signal[first] - self.signal[second]))
+            log_weight = math.log(2) + 2 * math.log(distance)
+            if (rows == rows[0]).all() and (columns == columns[0]).all():  # such as class weights
+                yield np.asarray(log_weight + (rows[0] + columns[0]))
+            else:
+                yield np.asarray(log_weight + np.add.outer(rows, columns))
 
     def _of_signal(self, tile: Tile) -> FloatArray:
         """Return the logarithms of ``2 Σ_m (z_im - z_jm)²`` for a tile in which they vary."""
@@ -91,40 +92,4 @@ def signal_pairs(
         rectangles += triangle(slice(0, len(signal)))
         strata = np.zeros(len(signal), dtype=np.intp)
     log_weight = SignalWeights(signal[order], np.log(sample_weight[order]), strata)
-    return RectanglePairs(features, rectangles, order, log_weight=log_weight)
-
-
-def weighted_pairs(X: Any, z: Any, sample_weight: Any = None, pairs: Any = None) -> Pairs:
-    """Return the pairs of `gdaopt.GLR`, with its arguments and errors."""
-    features = as_samples(X)
-    signal = finite_array("z", z, ndim=(1, 2), is_data=True)
-    if features.shape[0] != len(signal):
-        raise InvalidInputError(
-            f"X has {features.shape[0]} samples and z has {len(signal)}; they must be as many"
-        )
-    if features.shape[0] < 2:
-        raise InvalidInputError("X has 1 sample; pairs need at least 2")
-    signal = signal.reshape(len(signal), -1)
-    if (signal == signal[0]).all():
-        raise InvalidInputError(
-            f"z is {signal[0].squeeze().tolist()} for all {len(signal)} samples; "
-            "the signal must take at least two values"
-        )
-    check_spread("X", features, least=0.0)
-    check_spread("z", signal, least=1 / LARGEST_SPREAD)
-    weights = read_weights(sample_weight, len(signal))
-    if not (weights.max() <= _LARGEST_WEIGHT and weights.min() >= 1 / _LARGEST_WEIGHT):
-        raise InvalidInputError(
-            f"sample_weight goes from {weights.min():.2g} to {weights.max():.2g}, and products of "
-            "two weights leave floating point; pass weights of about 1"
-        )
-    if pairs is None:
-        return signal_pairs(features, signal, weights)
-    left, right = read_pairs(pairs, len(signal)).T
-    # Signal by signal: the differences of all at once would take n·m numbers.
-    squares = sum(((z[left] - z[right]) ** 2 for z in signal.T), start=np.zeros(len(left)))
-    squares *= weights[left] * weights[right]
-    listed = ListedPairs(features, left, right, 2 * squares)
-    if not listed.n_pairs:
-        raise InvalidInputError("pairs holds no two samples with different signals")
-    return listed
+    return RectanglePairs(features, rectangles, log_weight, order)

@@ -21,7 +21,7 @@ from gdaopt.estimators.baselines.feature_weights import (
 )
 from gdaopt.estimators.inputs import class_signal
 from gdaopt.support.validation import FloatArray
-from tests.estimators.cases import blobs, partly_labelled
+from tests.estimators.cases import halves, samples
 
 
 def test_with_all_labels_it_is_the_diagonal_learner() -> None:
@@ -36,7 +36,7 @@ def test_with_all_labels_it_is_the_diagonal_learner() -> None:
 
 
 def test_weights_that_are_not_optimal_warn_the_caller_of_fit() -> None:
-    X, y = blobs(3)
+    X, y = samples(40)
     with pytest.warns(ConvergenceWarning, match="certified only to .*; rescale") as seen:
         learner = AlternatingClassifierWeights(trace_bound=50.0, tolerance=0.0).fit(X, y)
     assert seen[0].filename == __file__
@@ -45,7 +45,7 @@ def test_weights_that_are_not_optimal_warn_the_caller_of_fit() -> None:
 
 
 def test_samples_that_no_path_joins_to_a_label_are_of_the_nearest_class() -> None:
-    X, y = partly_labelled(3)
+    X, y = halves(size=4, classes=3)
     weights = 1e6 * np.array([1.0, 2.0, 0.0, 0.5])
     with pytest.warns(CutOffSamplesWarning):
         expected = gda.GraphClassifier(np.diag(weights)).fit(X, y).transduction_
@@ -55,7 +55,7 @@ def test_samples_that_no_path_joins_to_a_label_are_of_the_nearest_class() -> Non
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_rounds_end_where_labels_repeat(classes: int) -> None:
-    X, y = partly_labelled(classes)
+    X, y = halves(size=4, classes=classes)
     learner = AlternatingClassifierWeights(trace_bound=4.0).fit(X, y)
     assert learner.objective_.shape == (learner.n_iter_, 2)
     assert (learner.objective_[:, 1] <= learner.objective_[:, 0]).all()
@@ -70,7 +70,7 @@ def test_the_rounds_end_where_labels_repeat(classes: int) -> None:
 def test_labels_that_do_not_repeat_and_labels_that_go_round(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    X, y = partly_labelled(2)
+    X, y = halves(size=4, classes=2)
     unlabelled = np.flatnonzero(y == -1)
     calls = 0
     period = 1000

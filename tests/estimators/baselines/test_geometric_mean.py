@@ -14,7 +14,7 @@ from gdaopt.estimators.baselines.geometric_mean import (
     GeometricMeanMetric,
     geometric_mean_of_inverse,
     pair_matrices,
-    regularised,
+    regularise,
 )
 from gdaopt.support.validation import FloatArray
 from tests.estimators.cases import samples
@@ -61,10 +61,10 @@ def test_ridge_only_where_it_is_needed() -> None:
     X, codes = samples()
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     matrices = learned_from(X, codes)
-    np.testing.assert_array_equal(regularised(*matrices, X), matrices)
+    np.testing.assert_array_equal(regularise(*matrices, X), matrices)
     X = np.column_stack([X, X[:, 0]])  # z-scores: the ridge is the published one
     matrices = learned_from(X, codes)
-    added = np.subtract(regularised(*matrices, X), matrices)
+    added = np.subtract(regularise(*matrices, X), matrices)
     np.testing.assert_allclose(added, [1e-6 * np.eye(5)] * 2, rtol=1e-6, atol=1e-12)
 
 

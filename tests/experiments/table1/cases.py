@@ -1,10 +1,9 @@
 """What the tests of the classification study share: small data, made-up numbers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from experiments.table1.outcome import Block, Outcome
 from experiments.table1.protocol import Protocol
@@ -45,40 +44,3 @@ def block(row: str, wrong: Sequence[Sequence[int]], dataset: str = "iris") -> Bl
 def outcome(*blocks: Block, **more: Any) -> Outcome:
     """Return an outcome by the protocol."""
     return Outcome(Protocol(), blocks, **more)
-
-
-def literal_errors(
-    dataset: Dataset,
-    train: npt.NDArray[np.intp],
-    test: npt.NDArray[np.intp],
-    X: npt.NDArray[np.float64],
-    metric_of: Callable[[str], npt.NDArray[np.float64]],
-) -> dict[str, dict[str, int]]:
-    """Return the wrong labels of a fold as the protocol's text says, pair by pair.
-
-    X are the scaled samples, and the classes are in the order of their first rows.
-    """
-    labels = dataset.labels.tolist()
-    classes = list(dict.fromkeys(labels))
-    z: dict[str, list[list[float]]] = {"knn": [], "gb": []}
-    for name in classes:
-        M = metric_of(name)
-        signs = np.array([1.0 if label == name else -1.0 for label in labels])
-        distances = np.array([[(a - b) @ M @ (a - b) for b in X] for a in X])
-        nearest = [train[np.argsort(distances[i, train])[:5]] for i in test]
-        z["knn"].append([float(signs[near].mean()) for near in nearest])
-        weights = np.exp(-distances)
-        np.fill_diagonal(weights, 0.0)
-        laplacian = np.diag(weights.sum(axis=1)) - weights
-        right = -laplacian[np.ix_(test, train)] @ signs[train]
-        z["gb"].append(np.linalg.solve(laplacian[np.ix_(test, test)], right).tolist())
-    wrong = {"knn": {"vote": 0, "score": 0}, "gb": {"vote": 0, "score": 0}}
-    for classifier, answers in z.items():
-        for number, sample in enumerate(test.tolist()):
-            of_classes = [answer[number] for answer in answers]
-            votes = [answer > 0 for answer in of_classes]
-            by_vote = classes[votes.index(True)] if any(votes) else classes[0]
-            by_score = classes[of_classes.index(max(of_classes))]
-            wrong[classifier]["vote"] += by_vote != labels[sample]
-            wrong[classifier]["score"] += by_score != labels[sample]
-    return wrong

@@ -114,21 +114,10 @@ def test_constant_features(scaling: str) -> None:
     assert (found[3:, 0] == 0).all() == (scaling != "halves")
 
 
-@pytest.mark.parametrize(
-    ("dataset", "row", "classifier", "number"),
-    [
-        ("iris", "gmml", "gb", 10.40),
-        ("wine", "mao2016", "gb", 5.18),
-        ("seeds", "fgl", "knn", 7.77),
-        ("pb300", "yang2018", "knn", 5.33),
-        ("pb300", "zhu2003", "gb", None),
-        ("pb300", "alternating", "gb", 4.23),
-        ("iris", "nca", "knn", None),
-        ("breast_cancer", "gmml", "knn", None),
-    ],
-)
-def test_published_numbers(dataset: str, row: str, classifier: str, number: float | None) -> None:
-    assert published(dataset, row, classifier) == number
+def test_published_numbers() -> None:
+    assert published("wine", "mao2016", "gb") == 5.18
+    assert published("seeds", "fgl", "knn") == 7.77
+    assert published("pb300", "zhu2003", "gb") is published("breast_cancer", "gmml", "knn") is None
     found = [published(*names) for names in product(DATASETS, PUBLISHED, ("knn", "gb"))]
     assert len(found) == 48
     known = [value for value in found if value is not None]
