@@ -391,17 +391,13 @@ class BenchOptions:
         f"names, separated by commas, or {ALL}: see gdaopt solvers; options follow a colon, as in "
         "HIGHS:solver=ipm",
         read=read_words,
-        text=ALL,
     )
-    programs: Sequence[str] = option(
-        tuple(KINDS), f"of {', '.join(KINDS)}", read=read_words, text=",".join(KINDS)
-    )
+    programs: Sequence[str] = option(tuple(KINDS), f"of {', '.join(KINDS)}", read=read_words)
     starts: Sequence[str] = option(
         STARTS,
         f"of {', '.join(STARTS)}: everything anew, what was compiled is kept, or started from the "
         "last answer, where the solver can",
         read=read_words,
-        text=",".join(STARTS),
     )
     tolerances: Sequence[float] = option(
         (1e-6, 1e-4),
@@ -413,7 +409,6 @@ class BenchOptions:
         METHODS,
         f"methods of whole runs: of {', '.join(METHODS)}; or none",
         read=read_words,
-        text=",".join(METHODS),
     )
     repeats: int = option(3, "of each sequence; the least time of a program counts")
     steps: int = option(300, "most steps of a run")

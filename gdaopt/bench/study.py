@@ -43,7 +43,7 @@ _OF_A_WORKER, _OF_A_CELL = 3.0, 1.0  # seconds: for its start, and for imports a
 _OF_A_SOLVE = {"cold": 0.03, "re-solve": 0.004, "hot": 0.004}  # seconds, see `Bench.estimate`
 
 
-class Bench(Study):
+class Bench(Study["tuple[pd.DataFrame, pd.DataFrame]"]):
     """A directory with the recorded sequences, and a row for each cell."""
 
     def __init__(
@@ -206,9 +206,9 @@ def replay_task(
     with ignoring(category=Warning):  # the point is judged, not what solvers say of it
         list(replayed(programs[:1], "cold"))  # imports, and whatever else is done once
         begun = time.perf_counter()
-        for number, found in enumerate(replayed(programs, start)):
+        for number, answer in enumerate(replayed(programs, start)):
             about = {"index": number, "is_first": number in firsts}
-            lines.append({**about, **_line(programs[number], found, tolerance, limits.cap)})
+            lines.append({**about, **_line(programs[number], answer, tolerance, limits.cap)})
             if time.perf_counter() - begun > limits.budget:
                 break
     write_frame(Path(f"{path}.parquet"), pd.DataFrame(lines))

@@ -61,8 +61,8 @@ def bench(
     output = Output()
     check_name("--format", page_format, option.PAGE_FORMATS)
     of_tables = {"form": form, **vars(columns)}
-    found = _sequences(read_words(data), read_numbers("--sizes", sizes, int), of_tables, data_dir)
-    study = Bench(out, found, options)
+    numbers = read_numbers("--sizes", sizes, int)
+    study = Bench(out, _sequences(read_words(data), numbers, of_tables, data_dir), options)
     about, most_seconds = study.estimate()
     used = dict.fromkeys(task.about["solver"] for task in study.tasks.values())
     output.say(

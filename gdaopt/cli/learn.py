@@ -107,7 +107,9 @@ def learn(
                 told = time.monotonic()
                 output.say(words)
 
-        def show(name: str, row: Mapping[str, Any] | None) -> None:
+        def show(key: str, _: int, __: int, row: Mapping[str, Any] | None) -> None:
+            assert study is not None
+            name = study.label(key)
             say(f"learning {name}")
             if row is not None and row["status"] in FAILURES:
                 output.print(plain(f"{name}: {row['status']} ({row['message']})"))
@@ -135,7 +137,7 @@ def learn(
         for key in study.done:
             output.print(plain(f"{study.label(key)}: there already"))
         with watched(watch):
-            importance = study.learn(show)
+            importance = study.run(show)
         rows = {name: row for name, (row, _) in study.runs.items()}
         results = [result for _, result in study.runs.values()]
         parts: list[Part] = []

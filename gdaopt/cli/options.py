@@ -91,7 +91,7 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
         command(**values)
 
     call.__annotations__ = {each.name: each.annotation for each in parameters}
-    call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # functions may have one
     return call
 
 

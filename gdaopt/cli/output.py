@@ -13,10 +13,9 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from gdaopt.bench.study import Bench
 from gdaopt.errors import DirectoryInUseError, GdaoptError, UnwritableError
 from gdaopt.status import ENDS, FAILURES
-from gdaopt.studies.comparison import Comparison
+from gdaopt.studies.runner import Study, ValueT
 from gdaopt.support.text import plain
 
 IN_USE = 75
@@ -85,8 +84,8 @@ def last_words(describe: Callable[[], str]) -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
-def run_study(output: Output, study: Bench | Comparison, what: str) -> Any:
-    """Run what is missing of a study, whose tasks are called so, and return what it found."""
+def run_study(output: Output, study: Study[ValueT], what: str) -> ValueT:
+    """Run what is missing of a study, whose tasks are called so, and return what it finds."""
 
     def describe() -> str:
         return (

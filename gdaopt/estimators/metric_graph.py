@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import triu
+from scipy.sparse import coo_array, triu
 
 from gdaopt.linalg.laplacian import edge_threshold, self_loops
 from gdaopt.linalg.samples import is_sparse
@@ -53,7 +53,7 @@ class MetricGraph:
         """
         threshold = edge_threshold(float(metric.trace()), metric.shape[0])
         loops = np.asarray(metric.sum(axis=1)) if is_sparse(metric) else self_loops(metric)
-        entries = triu(metric, 1).tocoo()
+        entries = coo_array(triu(coo_array(metric), 1))
         edges = np.column_stack(entries.coords).astype(np.intp)
         counted = np.flatnonzero(np.abs(entries.data) > threshold)
         order = counted[np.argsort(-np.abs(entries.data[counted]), kind="stable")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -98,18 +99,17 @@ class MasterPoint:
 
         They do not depend on the slack.
         """
-        function, weights, gradient = self.function, self.weights, self.gradient
-        updated = function.updated
-        of_weights = None if updated is None else updated.after_step(weights, gradient)
-        if of_weights is None:
-            of_weights = self.derivatives.curvature(function.atoms)
-            if not function.convex:
-                of_weights = _with_magnitudes(of_weights)
-        if updated is not None:
-            updated.last = weights, gradient, of_weights
-        hessian = np.zeros((len(self.x), len(self.x)))
-        hessian[:-1, :-1] = of_weights
+        updated, hessian = self.function.updated, np.zeros((len(self.x), len(self.x)))
+        if updated is None:
+            hessian[:-1, :-1] = self._curvature()
+        else:
+            hessian[:-1, :-1] = updated.at(self.weights, self.gradient, self._curvature)
         return hessian
+
+    def _curvature(self) -> FloatArray:
+        """Return the second derivatives by the weights, with magnitudes if F is not convex."""
+        curvature = self.derivatives.curvature(self.function.atoms)
+        return curvature if self.function.convex else _with_magnitudes(curvature)
 
 
 def _with_magnitudes(matrix: FloatArray) -> FloatArray:
@@ -125,18 +125,25 @@ def _with_magnitudes(matrix: FloatArray) -> FloatArray:
 
 
 class UpdatedHessian:
-    """The second derivatives of a subsample, updated (BFGS) by the gradients at short steps.
+    """The second derivatives of a subsample, updated (BFGS) by the gradients at short steps."""
 
-    The last weights, the gradient there and the matrix are `last`.
-    """
+    # The last weights, the gradient there and the matrix.
+    _last: tuple[FloatArray, FloatArray, FloatArray] | None = None
 
-    last: tuple[FloatArray, FloatArray, FloatArray] | None = None
+    def at(
+        self, weights: FloatArray, gradient: FloatArray, curvature: Callable[[], FloatArray]
+    ) -> FloatArray:
+        """Return the last matrix, updated, or the subsample's curvature if the step was long."""
+        matrix = self._after_step(weights, gradient)
+        if matrix is None:
+            matrix = curvature()
+        self._last = weights, gradient, matrix
+        return matrix
 
-    def after_step(self, weights: FloatArray, gradient: FloatArray) -> FloatArray | None:
-        """Return the matrix at other weights; None if the step was long, or there is no last."""
-        if self.last is None:
+    def _after_step(self, weights: FloatArray, gradient: FloatArray) -> FloatArray | None:
+        if self._last is None:
             return None
-        start, slope, hessian = self.last
+        start, slope, hessian = self._last
         step, bend = weights - start, gradient - slope
         if float(np.abs(step).sum()) > _NEARBY * float(start.sum()):
             return None

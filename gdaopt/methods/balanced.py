@@ -124,9 +124,9 @@ class _Search:
 
     def _split_initial(self) -> ActiveSet | None:
         """Return the atoms of `initial`; take its colours."""
-        if self._method.initial is None:
-            return None
         metric = self._method.initial_metric(self._problem)
+        if metric is None:
+            return None
         self._colors = rounded_colors(metric, self._fixed)
         pairs = conflicts(metric, self._colors)
         if len(pairs[0]):

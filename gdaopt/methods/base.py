@@ -175,8 +175,10 @@ class Method(ABC):
         driver ends a run that has converged or reached a limit, and fills in `State.timings`.
         """
 
-    def initial_metric(self, problem: MetricProblem) -> FloatArray:
-        """Return `initial`, made feasible; refuse one that is no member."""
+    def initial_metric(self, problem: MetricProblem) -> FloatArray | None:
+        """Return `initial`, made feasible; None without one. Refuse one that is no member."""
+        if self.initial is None:
+            return None
         metric = symmetric_matrix("initial", self.initial, problem.n_features)
         violations = problem.violations(metric)
         if violations:
@@ -185,9 +187,8 @@ class Method(ABC):
 
     def start_point(self, problem: MetricProblem) -> Point:
         """Return the objective at `initial`, or at the default start; check that it learns."""
-        is_default = self.initial is None
-        metric = self.default_start(problem) if is_default else self.initial_metric(problem)
-        point = problem.objective.at(metric)
+        initial = self.initial_metric(problem)
+        point = problem.objective.at(self.default_start(problem) if initial is None else initial)
         check_start(problem, point)
         return point
 

@@ -107,7 +107,7 @@ class Certified(Method):
 
     def states(self, problem: MetricProblem, context: Context) -> States:
         start = split_initial(self, problem)
-        if start is None and problem.objective.barrier:
+        if start is None:
             start = find_newton_start(self, problem, context)
         if start is None and self.warm_start is None:
             surrogate = problem.objective.surrogate()
@@ -301,14 +301,10 @@ class Certified(Method):
             absolute_tolerance=_SAMPLE_ACCURACY * run.lower_bound.left,
             time_limit=None,
         )
-        inner = Context(time_limit=run.context.left)
-        if is_first:
-            end = rough._find_optimum(None, sample, inner)
-        else:
-            corrected = _with_gradient_at(run.point, sample)
-            end = rough._find_optimum(
-                run.active_set, corrected, Context(time_limit=run.context.left)
-            )
+        start, problem = None, sample
+        if not is_first:
+            start, problem = run.active_set, _with_gradient_at(run.point, sample)
+        end = rough._find_optimum(start, problem, Context(time_limit=run.context.left))
         if end is not None:
             run.newton_steps += end.newton_steps
             if run.move_down(active_set_of(end)):

@@ -18,7 +18,6 @@ from gdaopt.methods.context import Context
 from gdaopt.methods.steps import Step, find_step
 from gdaopt.methods.stopping import LowerBound, StallRule
 from gdaopt.problem import MetricProblem
-from gdaopt.programs.base import ProgramOptions
 from gdaopt.programs.constrained import keep_rows
 from gdaopt.programs.whole_set import WholeSet, place_entries
 from gdaopt.state import State
@@ -85,7 +84,7 @@ class ConicMethod(ProgramMethod):
                 program, variable = self._program(problem, problem.size_of(start.value))
         yield first
         options = context.programs
-        assert isinstance(options, ProgramOptions)
+        assert options is not None
         failures: list[InfeasibleProblemError | SolverFailedError] = []
         for solver in (options.solver, *options.fallback):
             try:

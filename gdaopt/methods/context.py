@@ -58,7 +58,7 @@ class Context:
 
     Attributes
     ----------
-    programs : object
+    programs : ProgramOptions or None
         Who solves programs now: the method, if it solves any.
     deadline : Deadline or None
         When the time limit is over.
@@ -68,8 +68,8 @@ class Context:
         How long the run has paused.
     """
 
-    def __init__(self, programs: object = None, time_limit: float | None = None) -> None:
-        self.programs = programs
+    def __init__(self, method: object = None, time_limit: float | None = None) -> None:
+        self.take_method(method)
         self.isolate = False
         self._program: Program | None = None
         self.paused_seconds = 0.0
@@ -77,6 +77,10 @@ class Context:
         self._paused_at: float | None = None
         self.deadline = Deadline.after(time_limit)
         self._laps = defaultdict[str, float](float)
+
+    def take_method(self, method: object) -> None:
+        """Let a method solve the programs from now on, if it solves any."""
+        self.programs = method if isinstance(method, ProgramOptions) else None
 
     @property
     def seconds(self) -> float:
@@ -145,7 +149,7 @@ class Context:
     def solve(self, cost: FloatArray, polytope: Polytope) -> Answer:
         """Let the current solver minimise ``cost · x`` over a polytope, in the time left."""
         options = self.programs
-        assert isinstance(options, ProgramOptions)
+        assert options is not None
         if self._program is None or self._program.options is not options:
             self._program = Program(options, isolate=self.isolate)
         check_time()

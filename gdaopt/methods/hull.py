@@ -35,9 +35,8 @@ class HullRun:
         Whether the run has begun in the middle of the set.
     newton_steps : int
         So far, in the weights and in the directions of atoms.
-    best, prices, level
-        The best atoms by the gradient at the point, the prices of the active set's, and their mean,
-        by weights: atoms below it lower the objective.
+    best, prices
+        The best atoms by the gradient at the point, and the prices of the active set's.
     offered : Atoms or None
         Those that minimise the tangent, if they had to be looked for.
     multipliers : ndarray or None
@@ -50,7 +49,6 @@ class HullRun:
     point: Point
     best: Support
     prices: FloatArray
-    level: float
     offered: Atoms | None = None
     n_priced: int = 1
 
@@ -78,6 +76,11 @@ class HullRun:
         if multipliers is None:
             multipliers = self._search.tight(self.point)
         self.multipliers = multipliers
+
+    @property
+    def level(self) -> float:
+        """The mean price of the active set, by weights: atoms below it lower the objective."""
+        return float(self.active_set.weights @ self.prices) / self.budget
 
     def list_joining(self) -> Atoms:
         """Return the atoms that lower the objective."""
@@ -169,12 +172,12 @@ class HullRun:
             return certificate
         joining, by_rows = self.list_joining(), self._search.atoms
         self.offered = joining if by_rows is None else joining.joined(by_rows)
-        before = self.multipliers, self.best, self.prices, self.level
+        before = self.multipliers, self.best, self.prices
         self.multipliers = multipliers
         other = self._certificate()
         if _order(other) > _order(certificate):
             return other
-        self.multipliers, self.best, self.prices, self.level = before
+        self.multipliers, self.best, self.prices = before
         return certificate
 
     def _certificate(self) -> Certificate:
@@ -185,11 +188,12 @@ class HullRun:
                 gradient, self.multipliers, self.n_priced, self.active_set.atoms
             )
         except InvalidInputError as error:
+            if self.multipliers is None:  # the gradient is not symmetric
+                raise
             raise RoundOffError(
                 "stopped: the constraints' multipliers leave floating point"
             ) from error
         self.prices = self.active_set.atoms.quadratic_forms(self.best.priced)
-        self.level = float(self.active_set.weights @ self.prices) / self.budget
         self._oracle_calls += 1
         return certify_point(self.problem, self.point, self.best)
 
@@ -207,9 +211,8 @@ def split_metric(problem: MetricProblem, metric: FloatArray) -> ActiveSet:
 
 def split_initial(method: Method, problem: MetricProblem) -> ActiveSet | None:
     """Return `initial` as a sum of atoms; None without one."""
-    if method.initial is None:
-        return None
-    return split_metric(problem, method.initial_metric(problem))
+    initial = method.initial_metric(problem)
+    return None if initial is None else split_metric(problem, initial)
 
 
 def active_set_of(state: State) -> ActiveSet:

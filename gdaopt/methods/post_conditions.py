@@ -49,8 +49,7 @@ class PostConditions(Listener):
             raise LeftDomainError(f"the start of the method is outside of the problem: {broken}")
         self.last_checked = self._best = self._least = start
         self._start_metric = start.metric
-        if start.lower_bound is not None:
-            self.check_lower_bound(start.lower_bound, start.multipliers)
+        self._take_value(start)
         if not (self._is_tested or run.context.is_over):
             self._check_gradient_at_start()
 
@@ -87,10 +86,7 @@ class PostConditions(Listener):
             if self.last_checked.objective <= self._best.objective:
                 self._best = self.last_checked
             self.last_checked = state
-        if state.objective < self._least.objective:
-            self._least, self._allowance = state, None
-        if state.lower_bound is not None:
-            self.check_lower_bound(state.lower_bound, state.multipliers)
+        self._take_value(state)
 
     def _find_fault(self, state: State, in_full: bool = True) -> str:
         """Return a sentence on what is wrong with a state, an empty one if nothing is.
@@ -105,6 +101,13 @@ class PostConditions(Listener):
             return "; ".join(self._problem.members.violations(state.metric)) if in_full else ""
         except InvalidInputError as error:  # which is no symmetric K×K matrix
             return str(error)
+
+    def _take_value(self, state: State) -> None:
+        """Take the value of a member, and the bound that its state has, if it has one."""
+        if state.objective < self._least.objective:
+            self._least, self._allowance = state, None
+        bound = -math.inf if state.lower_bound is None else state.lower_bound
+        self.check_lower_bound(bound, state.multipliers)
 
     def check_lower_bound(self, lower_bound: float, multipliers: FloatArray | None) -> None:
         """Take a lower bound that is claimed; refuse it if a value so far is below it."""
@@ -152,9 +155,8 @@ class PostConditions(Listener):
         best = feasible_set.family.best_atoms(feasible_set.family.gradient_at(point)).atoms[:1]
         vertex = best.added_to(feasible_set.base(size), np.array([feasible_set.budget(size)]))
         there = problem.objective.at(_between(vertex, point.metric))
-        if math.isfinite(there.value) and there.value < self._least.objective:
-            self._least, self._allowance = replace(state, point=there), None
-            self.check_lower_bound(self._bound, self._by)
+        if math.isfinite(there.value):
+            self._take_value(replace(state, point=there))
 
     def _check_gradient(self, point: Point) -> None:
         if math.isfinite(point.value) and point.degenerate_reason() is None:

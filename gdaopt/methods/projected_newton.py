@@ -86,7 +86,7 @@ class ProjectedNewton(Method):
 
     def states(self, problem: MetricProblem, context: Context) -> States:
         with context.timed("objective"):
-            initial = None if self.initial is None else self.initial_metric(problem)
+            initial = self.initial_metric(problem)
             run = _Run(problem, initial)
             check_start(problem, run.point)
             state = run.certify()

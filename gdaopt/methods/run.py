@@ -184,7 +184,7 @@ class Run:
                 answer = listener.stepped(self)
                 if isinstance(answer, Change):
                     self.method = self.method.changed(answer)
-                    self.context.programs = self.method
+                    self.context.take_method(self.method)
                 elif isinstance(answer, bool | np.bool_):
                     self._goes_on = self._goes_on and bool(answer)
                 elif answer is not None:

@@ -59,9 +59,11 @@ def find_last_state(
 def find_newton_start(method: Method, problem: MetricProblem, context: Context) -> ActiveSet | None:
     """Return the metric at the end of `ProjectedNewton`; None if it is not for the problem.
 
-    It is for objectives that have a barrier.
+    It is for objectives that have a barrier, over sets given by entries.
     """
-    if not problem.feasible_set.family.is_entrywise or problem.members.names:
+    if not (problem.objective.barrier and problem.feasible_set.family.is_entrywise):
+        return None
+    if problem.members.names:
         return None
     newton = ProjectedNewton(
         tolerance=_FURTHER * method.tolerance,

@@ -274,29 +274,31 @@ class SparsePoint(MatrixPoint):
         return read_only(metric.toarray())
 
     @cached_property
-    def _of_gram(self) -> tuple[PairSums, FloatArray]:
+    def _sums_and_laplacian(self) -> tuple[PairSums, FloatArray]:
         samples = self.objective.pairs.features
         product: Any = samples @ (self._sparse_metric @ samples.T)
         gram: FloatArray = product.toarray() if is_sparse(product) else product
-        found: tuple[PairSums, FloatArray] = self.objective.at_gram((gram + gram.T) / 2)
-        return found
+        sums, laplacian = self.objective.at_gram((gram + gram.T) / 2)
+        return sums, laplacian
 
     @property
     def value(self) -> float:
-        return self._of_gram[0].value
+        sums, _ = self._sums_and_laplacian
+        return sums.value
 
     @cached_property
     def _gradient(self) -> FloatArray:
         _check_dense(self.objective.n_features)
-        samples = self.objective.pairs.features
-        half: FloatArray = samples.T @ products_of(self._of_gram[1], samples) / 2
+        samples, (_, laplacian) = self.objective.pairs.features, self._sums_and_laplacian
+        half: FloatArray = samples.T @ products_of(laplacian, samples) / 2
         return read_only(half + half.T)
 
     def gradient(self) -> FloatArray:
         return self._gradient
 
     def round_off(self) -> RoundOff:
-        stated: RoundOff = self.objective.round_off(self._of_gram[0], self._sparse_metric)
+        sums, _ = self._sums_and_laplacian
+        stated: RoundOff = self.objective.round_off(sums, self._sparse_metric)
         return stated
 
     def curvature(self, _atoms: Atoms, /) -> FloatArray:

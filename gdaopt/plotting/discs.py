@@ -102,9 +102,10 @@ def discs(
                 draw = _draw_circles if circles else _draw_rows
                 draw(panel, centres[shown], radii[shown], labels)
                 if circles:
-                    found = np.linalg.eigvalsh(of.block)
+                    eigenvalues = np.linalg.eigvalsh(of.block)
                     crosses: dict[str, Any] = {"color": cycle_colour(1), "zorder": 5}
-                    panel.plot(found, np.zeros(len(found)), "x", label="eigenvalues", **crosses)
+                    zeros = np.zeros(len(eigenvalues))
+                    panel.plot(eigenvalues, zeros, "x", label="eigenvalues", **crosses)
                 panel.set_title(title)
                 label = rf"$\lambda_{{\min}}$ = {smallest:.3g}"
                 panel.axvline(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from gdaopt.constraints.rows import LinearConstraints, read_constraints
+from gdaopt.constraints.rows import read_constraints
 from gdaopt.datasets import Dataset
 from gdaopt.datasets.numbers import float_or_nan
 from gdaopt.errors import InvalidInputError
@@ -26,8 +26,9 @@ from gdaopt.sets import SETS, EdgeMask, FeasibleSet
 from gdaopt.solving import solve
 from gdaopt.studies.sources import read_edges
 from gdaopt.support.files import digest
-from gdaopt.support.options import option, read_max_samples, read_number
+from gdaopt.support.options import option, read_number
 from gdaopt.support.processes import forget_peak_memory, peak_memory
+from gdaopt.support.text import shortened
 from gdaopt.support.validation import (
     check_instance,
     check_name,
@@ -48,6 +49,18 @@ _TRACE_BOUND = "C, the largest trace: a number, or " + ", ".join(
 
 TIMES = ("build_seconds", "solve_seconds", "eig_seconds", "objective_seconds")
 """The parts of a run's time that its trace has, which a row has the sums of."""
+
+
+def _read_max_samples(text: str) -> int | None:
+    """Return the number of samples that a text stands for; None for all of them."""
+    if text == "all":
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidInputError(
+            f"--max-samples must be a whole number or all, got {shortened(text)}"
+        ) from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +96,7 @@ class ProblemChoice:
         None,
         "learn from at most about so many samples, drawn at random in the proportions of the "
         "classes: the time of an evaluation grows with the square of their number",
-        read=read_max_samples,
+        read=_read_max_samples,
         text="4000",
         metavar="N|all",
     )
@@ -181,9 +194,9 @@ class ProblemOptions(ProblemChoice):
         "with --trace-bound auto",
     )
     scale: str = option("unit", _SCALE)
-    trace_bound: str | float = option("K", _TRACE_BOUND, read=read_number, text="K")
+    trace_bound: str | float = option("K", _TRACE_BOUND, read=read_number)
     min_eigenvalue: float = option(1e-6, "ρ, the smallest eigenvalue allowed")
-    constraints: Any = None  # as of `gdaopt.MetricProblem`, or their rows
+    constraints: Callable[..., Any] | None = None  # as of `gdaopt.MetricProblem`
 
     def problem(self, dataset: Dataset, positive: str) -> MetricProblem:
         """Return the problem of one class."""
@@ -222,6 +235,14 @@ class ProblemOptions(ProblemChoice):
             self, constraints=read_constraints(self.constraints, dataset.features.shape[1])
         )
 
+    def _hash_rows(self, dataset: Dataset) -> str | None:
+        """Return what tells constraints apart; None if there are none."""
+        if self.constraints is None:
+            return None
+        rows = read_constraints(self.constraints, dataset.features.shape[1])
+        matrices = rows.matrices.toarray()
+        return digest(rows.labels, matrices, rows.bounds, rows.is_equality, rows.norms, rows.owners)
+
     def record(self, dataset: Dataset) -> dict[str, Any]:
         """Return which problems are solved as plain values, equal for the same problems alone."""
         return {
@@ -231,7 +252,7 @@ class ProblemOptions(ProblemChoice):
             "objective": self.objective,
             "trace_bound": self.trace_bound,
             "min_eigenvalue": self.min_eigenvalue,
-            "constraints": None if self.constraints is None else _rows_hash(self.constraints),
+            "constraints": self._hash_rows(dataset),
             "samples": len(self.samples(dataset)),
         }
 
@@ -289,8 +310,3 @@ def figures(result: Result) -> dict[str, Any]:
         "trace_bound": feasible_set.trace_bound,
         **{name: float(np.nansum(trace.column(name))) for name in TIMES},
     }
-
-
-def _rows_hash(rows: LinearConstraints) -> str:
-    matrices = rows.matrices.toarray()
-    return digest(rows.labels, matrices, rows.bounds, rows.is_equality, rows.norms, rows.owners)

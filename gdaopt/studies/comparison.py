@@ -30,7 +30,7 @@ from gdaopt.studies.study_directory import (
 )
 from gdaopt.studies.task_workers import TaskWorkers
 from gdaopt.support.files import write_text
-from gdaopt.support.options import option
+from gdaopt.support.options import option, read_words
 from gdaopt.support.validation import as_tuple, check_instance, integer, number, store_checked
 
 _METHODS = "alternating, joint:tolerance=1e-3, sdp, projected-gradient, certified"
@@ -116,26 +116,21 @@ def combinations(
     return list(combinations.values()), left_out
 
 
-def _split(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",")]
-
-
 @dataclass(frozen=True, kw_only=True)
 class ComparisonOptions(ProblemOptions):
     """The options of ``gdaopt compare``; its limits are for methods that give none of their own."""
 
     methods: Sequence[str] = option(
-        tuple(_split(_METHODS)),
+        read_words(_METHODS),
         f"methods, separated by commas, of {', '.join(METHODS)}; options follow a colon, as in "
         "joint:step=adaptive:solver=HIGHS",
-        read=_split,
-        text=_METHODS,
+        read=read_words,
     )
     solvers: Sequence[str] = option(
         (),
         "names, separated by commas: each method that solves programs is run with each (default: "
         "its own default); see gdaopt solvers; options follow a colon, as in HIGHS:solver=ipm",
-        read=_split,
+        read=read_words,
     )
     tolerance: float | None = option(
         None, "relative gap or decrease that ends a run (default: the method's)"
@@ -183,7 +178,7 @@ class ComparisonOptions(ProblemOptions):
         return None if self.time_limit is None else 60 + 2 * self.time_limit
 
 
-class Comparison(Study):
+class Comparison(Study[list[dict[str, Any]]]):
     """A directory with a row and a saved result for each class, method and solver.
 
     `left_out` has a sentence for each method and solver that do not go together; `pictures` has,

@@ -30,7 +30,7 @@ from gdaopt.studies.learned_report import Part, html_page
 from gdaopt.studies.learner_options import ALL_CLASSES, LearnerOptions, as_frame, labels_of
 from gdaopt.studies.measuring import NEIGHBORS, Judgement, judge_task, split_folds
 from gdaopt.studies.pictures import picture_names, write_pictures
-from gdaopt.studies.runner import Study, Task, run_here
+from gdaopt.studies.runner import Progress, Study, Task, run_here
 from gdaopt.studies.saved_runs import make_runs, samples_file, write_samples
 from gdaopt.studies.study_directory import (
     StudyDirectory,
@@ -106,7 +106,7 @@ def learn_task(
     }
 
 
-class Learning(Study):
+class Learning(Study[Importance]):
     """A directory with the metrics of a data set, learned in this process.
 
     It goes on with a run of the same data, options and versions. With `force` it begins anew: files
@@ -154,11 +154,8 @@ class Learning(Study):
         """Return the name of a task's metric."""
         return str(self.tasks[key].about["class"])
 
-    def learn(self, progress: Callable[[str, Mapping[str, Any] | None], object]) -> Importance:
-        """Learn the metrics that are missing, write their files, and return what matters to them.
-
-        `progress` is called with a metric's name when it is begun, and with its row at its end.
-        """
+    def run(self, progress: Progress | None = None) -> Importance:
+        """Learn the metrics that are missing, write their files, and return what matters."""
         with sole_writer(self.path):
             self._stale = _unchanged_files(self.path)
             write_samples(self.path, self._dataset)
@@ -166,12 +163,12 @@ class Learning(Study):
                 self._write_files(row["class"], self._add(key, row), only_missing=True)
             self._write_numbers({})
 
-            def note(key: str, _: int, __: int, row: Mapping[str, Any] | None) -> None:
-                name = self.label(key)
+            def note(key: str, done: int, total: int, row: Mapping[str, Any] | None) -> None:
                 if row is not None:
-                    self._write_files(name, self._add(key, row))
+                    self._write_files(self.label(key), self._add(key, row))
                     self._write_numbers({})
-                progress(name, row)
+                if progress is not None:
+                    progress(key, done, total, row)
 
             run_here(self._directory, self.tasks, note)
         shares = [np.array(row["importances"]) for row, _ in self.runs.values()]

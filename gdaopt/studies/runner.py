@@ -12,6 +12,7 @@ import json
 import pickle
 import tempfile
 import traceback
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import Future
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field
 from operator import methodcaller
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from gdaopt.errors import GdaoptError
 from gdaopt.studies.study_directory import StudyDirectory
@@ -94,7 +95,10 @@ class Task:
         return {**self.about, "status": "died", "message": message}
 
 
-class Study:
+ValueT = TypeVar("ValueT")
+
+
+class Study(ABC, Generic[ValueT]):
     """What studies share: tasks by key, and the directory of their rows."""
 
     tasks: dict[str, Task]
@@ -109,6 +113,14 @@ class Study:
     def done(self) -> list[str]:
         """The keys of the tasks that are finished on disk."""
         return list(self._directory.rows(self.tasks))
+
+    @abstractmethod
+    def label(self, key: str) -> str:
+        """Return what a task is called."""
+
+    @abstractmethod
+    def run(self, progress: Progress | None = None) -> ValueT:
+        """Run what is missing, write tables and pictures, and return what the study finds."""
 
 
 def run_here(

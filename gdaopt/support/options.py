@@ -23,8 +23,11 @@ def option(
 ) -> Any:
     """Return a field of a dataclass that a command has as an option, explained by these words.
 
-    If the option is a text, `read` returns the value of the field, and `text` is its default.
+    If the option is a text, `read` returns the value of the field. `text` is the default of the
+    command, if it is not the text of the field's default.
     """
+    if read is not None and text is None and default:
+        text = ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
     metadata = {"help": words, "read": read, "text": text, "metavar": metavar}
     return field(default=default, metadata=metadata)
 
@@ -62,15 +65,3 @@ def read_number(text: str) -> str | float:
         return float(text)
     except ValueError:
         return text
-
-
-def read_max_samples(text: str) -> int | None:
-    """Return the number in the option of this name; None for all samples."""
-    if text == "all":
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        raise InvalidInputError(
-            f"--max-samples must be a whole number or all, got {shortened(text)}"
-        ) from None

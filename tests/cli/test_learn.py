@@ -436,7 +436,7 @@ def test_many_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "20000 samples, 4000 of them drawn to learn from, 2 features" in output
     assert max(evaluated) == 4000
     assert evaluated[0] == 200  # whether fits can start at all is tried with fewer
-    with interrupt(1, Learning, "learn"):
+    with interrupt(1, Learning, "run"):
         evaluated.clear()
         arguments = (*options, "--max-samples", "all", "--out", tmp_path / "all")
         output = learn(tmp_path / "big.csv", *arguments, code=130)

@@ -86,7 +86,7 @@ LEARN = [
 ]
 COMPARE = [
     (("iris", "--methods", "certifed"), "unknown method 'certifed'; did you mean 'cert"),
-    (("iris", "--methods", ""), "method '' has no name"),
+    (("iris", "--methods", ""), "no methods are given; name at least one"),
     (("iris", "--methods", "joint,:variant=away"), "method ':variant=away' has no name; write"),
     (("iris", "--methods", "frank-wolfe:away"), "'away' of method 'frank-wolfe:away' does not"),
     (("iris", "--methods", "joint:tolerance="), "'tolerance=' of method 'joint:tolerance=' does"),

@@ -210,7 +210,7 @@ def test_atoms_that_do_not_lower_the_objective_stay_out() -> None:
     run.best = Support(np.eye(3), np.eye(3), atoms, prices, least=-9.0)
     run.active_set = ActiveSet(Atoms.of_features(np.array([0])), np.array([run.budget]))
     for level, count in ((-2.0, 1), (-1.5, 2), (0.5, 3)):
-        run.level = level
+        run.prices = np.array([level])
         assert len(run.list_joining()) == count
 
 

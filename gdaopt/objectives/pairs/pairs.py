@@ -51,6 +51,11 @@ class Tile(NamedTuple):
         """The number of rows and of columns."""
         return self.rows.stop - self.rows.start, self.columns.stop - self.columns.start
 
+    @property
+    def n_pairs(self) -> int:
+        """The number of its pairs."""
+        return math.prod(self.shape)
+
 
 LogWeight = Callable[["Pairs"], Iterator[FloatArray]]
 """Yields, tile by tile, the logarithms of the weights of pairs, or one that all of a tile have."""
@@ -138,10 +143,7 @@ class Pairs(ABC):
         order: IndexArray | None = None,
         orders: int = 1,
     ) -> None:
-        self.tiles = tiles
-        self.n_pairs = 0
-        for tile in tiles:
-            self.n_pairs += math.prod(tile.shape)
+        self.tiles, self.n_pairs = tiles, sum(tile.n_pairs for tile in tiles)
         self.log_weight = log_weight
         self.orders = orders
         if is_sparse(features):  # differences need no centre
@@ -159,7 +161,7 @@ class Pairs(ABC):
     def _with_tiles(self, tiles: Sequence[Tile]) -> Self:
         """Return the pairs of some tiles; what was computed for all of them is forgotten."""
         pairs = copy(self)
-        pairs.tiles, pairs.n_pairs = tiles, sum(math.prod(tile.shape) for tile in tiles)
+        pairs.tiles, pairs.n_pairs = tiles, sum(tile.n_pairs for tile in tiles)
         vars(pairs).pop("log_weights", None)
         return pairs
 
@@ -176,7 +178,7 @@ class Pairs(ABC):
     def chunks(self) -> Sequence[Self]:
         """Return the pairs in chunks, which together have all of them once, in order."""
         n_chunks = min(max(1, self.n_pairs // _CHUNK), _MOST_CHUNKS, len(self.tiles))
-        ends = np.cumsum([math.prod(tile.shape) for tile in self.tiles])
+        ends = np.cumsum([tile.n_pairs for tile in self.tiles])
         shares = np.arange(1, n_chunks) * (self.n_pairs / n_chunks)
         bounds = [0, *np.searchsorted(ends, shares).tolist(), len(ends)]
         return [self._with_tiles(self.tiles[i:j]) for i, j in pairwise(bounds) if i < j]
