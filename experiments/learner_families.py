@@ -17,8 +17,8 @@ combinations of
 
 * 2 or 3 folds, of at most 200 or 400 training samples;
 * the bounds: see `MULTIPLES`;
-* the tolerance of neighbourhood components on folds, 0.1 or 1, which ends the quasi-Newton steps
-  at gains of 1e-4 or 1e-3;
+* the tolerance of neighbourhood components on folds, 0.1, 0.3 or 1, which ends the quasi-Newton
+  steps at gains of 1e-4, 3e-4 or 1e-3;
 * the standard errors behind the best at which a candidate leaves, 0.5, 1 or 2;
 * whether after the first fold each objective goes on with its best bound alone;
 * the chance below which no learning can be left, 0.01, 0.02 or 0.05.
@@ -68,7 +68,7 @@ MEASURED = (1.0, 2.0, 4.0, 8.0)
 MULTIPLES = ((1.0, 2.0, 4.0, 8.0), (1.0, 4.0), (2.0, 4.0), (2.0, 8.0), (2.0,), (4.0,))
 """Bounds of the candidates, of those that are measured."""
 N_FOLDS, MOST = (2, 3), (200, 400)
-TOLERANCES = {"mcml": (3e-2,), "nca": (0.1, 1.0)}  # on folds
+TOLERANCES = {"mcml": (3e-2,), "nca": (0.1, 0.3, 1.0)}  # on folds
 ERRORS, CHANCES = (0.5, 1.0, 2.0), (0.01, 0.02, 0.05)
 HELPS = 2.0  # points above no learning, two standard errors of 2000 test samples or more
 

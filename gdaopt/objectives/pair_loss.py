@@ -20,7 +20,10 @@ from gdaopt.support.validation import FloatArray
 NEGLIGIBLE = 1e-9
 """Second derivatives hardly change a Newton step by this share of the largest in a tile."""
 
-_FEW_ROWS = 8  # for so few, BLAS multiplies two matrices faster than one by its own transpose
+_FEW_ROWS = 32
+"""Of so few, BLAS multiplies two small matrices faster than one large by its own transpose."""
+_SMALL = 800_000  # multiplications: for products of at most 100³ OpenBLAS copies nothing
+_IN_CACHE = 2**17  # entries
 
 
 class LossValues(NamedTuple):
@@ -80,10 +83,16 @@ class DistanceLoss(ABC):
 
 def gram(factors: FloatArray) -> FloatArray:
     """Return ``F F'`` for factors of shape (n, m): second derivatives of a convex loss."""
-    if len(factors) <= _FEW_ROWS:
-        return np.asarray(dgemm(1.0, factors.T, factors.T, trans_a=1))
-    product: FloatArray = factors @ factors.T
-    return product
+    size, length = factors.shape
+    if size > _FEW_ROWS or not factors.size:
+        product: FloatArray = factors @ factors.T
+        return product
+    total = np.zeros((size, size), order="F")
+    step = max(1, min(_SMALL // size**2, _IN_CACHE // size))
+    for start in range(0, length, step):
+        part = np.ascontiguousarray(factors[:, start : start + step]).T
+        total = dgemm(1.0, part, part, beta=1.0, c=total, trans_a=True, overwrite_c=True)
+    return total
 
 
 def weighted_curvature(
