@@ -12,7 +12,6 @@ from gdaopt.linalg.entries import IndexArray
 from gdaopt.linalg.samples import Samples
 from gdaopt.objectives.pairs.pairs import Factors, Pairs, Tile
 from gdaopt.objectives.pairs.scatter import Scatter
-from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
 _TILE_ENTRIES = 2**17  # 1 MB: the differences of a run of pairs stay in cache
@@ -26,7 +25,6 @@ class ListedWeights:
 
     def __call__(self, pairs: Pairs) -> Iterator[FloatArray]:
         for tile in pairs.tiles:
-            check_time()
             yield self.logarithms[tile.rows]
 
 
@@ -70,7 +68,6 @@ class ListedPairs(Pairs):
     def _differences(self, values: FloatArray) -> Iterator[FloatArray]:
         """Yield the differences of values of samples, for the pairs of each tile."""
         for tile in self.tiles:
-            check_time()
             left, right = self.samples(tile)
             yield values[left] - values[right]
 

@@ -69,13 +69,18 @@ class PairValues:
     is_kept: bool
 
     def __iter__(self) -> Iterator[FloatArray]:
-        if not isinstance(self.tiles, list):
-            if not self.is_kept:
-                return self.tiles()
+        if self.is_kept and not isinstance(self.tiles, list):
             # The callable is let go: it often refers back to its owner, and such a cycle would hold
             # the arrays until the garbage collector comes by.
-            self.tiles = list(map(read_only, self.tiles()))
-        return iter(self.tiles)
+            self.tiles = list(map(read_only, _in_time(self.tiles())))
+        return _in_time(self.tiles if isinstance(self.tiles, list) else self.tiles())
+
+
+def _in_time(tiles: Iterable[FloatArray]) -> Iterator[FloatArray]:
+    """Yield tiles as long as there is time: a pass over all pairs can be left at each of them."""
+    for tile in tiles:
+        check_time()
+        yield tile
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,7 +252,6 @@ class Pairs(ABC):
         squares = np.diagonal(self.gram)
         log_weights = repeat(ONE) if self.log_weight is None else self.log_weight(self)
         for tile, log_weight in zip(self.tiles, log_weights, strict=False):
-            check_time()
             left, right = self.samples(tile)
             beside = squares[left] + squares[right] - 2 * self.gram[left, right]
             yield log_weight - beside
@@ -270,7 +274,6 @@ class Pairs(ABC):
         n_samples = self.features.shape[0]
         signed, weights = np.zeros(n_samples), np.zeros((n_samples, n_samples))
         for tile, p in zip(self.tiles, coefficients, strict=True):
-            check_time()
             self.add_degrees(signed, tile, p)
             self._subtract(weights, tile, p)
         weights += weights.T

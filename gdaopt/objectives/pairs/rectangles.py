@@ -15,7 +15,6 @@ from gdaopt.linalg.entries import IndexArray
 from gdaopt.linalg.samples import Samples
 from gdaopt.objectives.pairs.pairs import Factors, Pairs, Tile
 from gdaopt.objectives.pairs.scatter import Scatter
-from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
 MOST_LEVELS = 16
@@ -96,7 +95,6 @@ class RectanglePairs(Pairs):
 
     def products(self, factors: Factors) -> Iterator[FloatArray]:
         for tile in self.tiles:
-            check_time()
             if factors.matrices is None:
                 yield _exact_products(factors, tile)
             else:  # one product of matrices gives all three terms
@@ -110,7 +108,6 @@ class RectanglePairs(Pairs):
         n_samples, size = self.features.shape
         counted, half, rest = np.zeros(n_samples), np.zeros((n_samples, size)), None
         for tile, p in zip(self.tiles, coefficients, strict=True):
-            check_time()
             rows, columns = self.features[tile.rows], self.features[tile.columns]
             margins, product = _margins(p), p @ columns
             if degrees is not None:

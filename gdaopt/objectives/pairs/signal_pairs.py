@@ -19,7 +19,6 @@ from gdaopt.objectives.pairs.rectangles import (
     split_rectangle,
     triangle,
 )
-from gdaopt.support.deadline import check_time
 from gdaopt.support.validation import FloatArray
 
 
@@ -43,7 +42,6 @@ class SignalWeights:
 
     def __call__(self, pairs: Pairs) -> Iterator[FloatArray]:
         for tile in pairs.tiles:
-            check_time()
             first, second = tile.rows.start, tile.columns.start
             rows = self.log_sample_weight[tile.rows]
             columns = self.log_sample_weight[tile.columns]
