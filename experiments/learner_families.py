@@ -52,7 +52,7 @@ from experiments.pages import Experiment, MeasuredRow, MeasuredRows, Page, heade
 from experiments.search import SHAPES, pure_noise
 from gdaopt.estimators.cross_validated import path_fits
 from gdaopt.estimators.draws import stratified_sample
-from gdaopt.estimators.racing import Race, chance, means, shares_of_own_class
+from gdaopt.estimators.racing import Race, chance, shares_of_own_class
 from gdaopt.support.validation import FloatArray
 
 SEEDS = range(4)
@@ -383,6 +383,7 @@ def replay(measured: MeasuredRow, setting: Setting) -> tuple[dict[float, int], f
         paths.append(slice(len(places), len(places) + len(among)))
         places += [start + place for place in among]
         choices += [1 + number * len(MEASURED) + place for place in among]
+    owners = np.append(0, np.repeat(1 + np.arange(len(paths)), len(setting.multiples)))
     right = np.array([of_digits(folds["right"][place]) for place in places]) / NEIGHBORS
     race, cost = Race(*right.shape), 0.0
     for fold in range(setting.n_folds):
@@ -394,11 +395,9 @@ def replay(measured: MeasuredRow, setting: Setting) -> tuple[dict[float, int], f
             fits = np.array(places[path])[race.is_in[path]].tolist()
             fits[:1] = [place - (place - 1) % len(MEASURED) for place in fits[:1]]
             cost += sum(seconds[fold][place] for place in fits)
-        race.drop(setting.errors, spared=0)
         if setting.one_bound:
-            for path in paths:
-                scores = np.where(race.is_in[path], means(race.scores[path]), -np.inf)
-                race.is_in[path] &= np.arange(len(scores)) == scores.argmax()
+            race.keep_best(owners)
+        race.drop(setting.errors, spared=0)
     best, chances = race.best, chance(race.scores[1:] - race.scores[0])
     return {level: 0 if chances >= level else choices[best] for level in (*CHANCES, 1.0)}, cost
 

@@ -3,11 +3,11 @@
 **The rule of `MetricLearnerCV`, stated before it was measured here.** Candidates are MCML and
 neighbourhood components, with their automatic trace bounds and 4 times these. On each of two folds
 they learn from at most 400 samples, and each held-out sample has the share of its 5 nearest
-neighbours, among all training samples of the fold, that are of its class. After a fold a candidate
-leaves that is more than two paired standard errors behind the best one. At the end no learning is
-the choice, unless the largest t of the candidates' gains over it is exceeded by that of fewer than
-5 % of 400 bootstraps of the samples (max-t). ``experiments/learner_families.py`` has chosen these
-numbers.
+neighbours, among all training samples of the fold, that are of its class. After a fold each
+objective goes on with its best bound alone, and leaves if that is more than half a paired standard
+error behind the best candidate. At the end no learning is the choice, unless the largest t of the
+candidates' gains over it is exceeded by that of fewer than 5 % of 400 bootstraps of the samples
+(max-t). ``experiments/learner_families.py`` has chosen these numbers.
 
 The noise has normal features and random labels of equal classes; all samples are learned from.
 Times are CPU seconds of one thread, medians over three divisions, 60 % for training, in z-scores.

@@ -54,7 +54,7 @@ _MULTIPLES = (1.0, 4.0)  # times the automatic trace bound
 _FOLD_TOLERANCE = 3e-2  # for fits that are only scored
 _ROUGH_TOLERANCE = 0.1  # where the objective is not convex: what quasi-Newton steps reach
 _LAST_TOLERANCE = 1e-2  # that of the fits by which the numbers here were chosen
-_ERRORS = 2.0  # standard errors behind the best one at which a candidate is dropped
+_ERRORS = 0.5  # standard errors behind the best one at which a candidate is dropped
 _CHANCE = 0.05  # less likely than that without any gain: no learning can be left
 _FOR_FOLDS = 0.75  # the share of a time limit; the rest is for the last fit
 _OF_OBJECTIVES: dict[str, Any] = {  # which no learning has no use for
@@ -75,13 +75,13 @@ class MetricLearnerCV(FoldsMixin, HasGraph, MetaEstimatorMixin, BaseMetricLearne
     `gdaopt.MCML` and `gdaopt.NCA` with their automatic bounds and 4 times these, and no learning,
     ``"none"``. On each of two folds the candidates learn from at most 400 samples, and the score of
     a held-out sample is the share of its 5 nearest neighbours that are of its class. After each
-    fold, a candidate that is more than two standard errors behind the best one leaves the race, by
-    the paired differences of all samples so far. At the end, the search chooses a metric only if
-    the gains over no learning are more than chance. The test is max-t: of 400 bootstraps of the
-    samples, in which no candidate has a gain, fewer than 5 % may exceed the largest t of the
-    candidates. If it is passed, the candidate of the best mean score learns from all samples;
-    otherwise the choice is ``"none"``. These numbers were chosen on synthetic families and noise,
-    see ``figures/learner_families.md``.
+    fold, each objective goes on with its best bound alone. If that is more than half a standard
+    error behind the best candidate, by the paired differences of all samples so far, it leaves the
+    race. At the end, the search chooses a metric only if the gains over no learning are more than
+    chance. The test is max-t: of 400 bootstraps of the samples, in which no candidate has a gain,
+    fewer than 5 % may exceed the largest t of the candidates. If it is passed, the candidate of the
+    best mean score learns from all samples; otherwise the choice is ``"none"``. These numbers were
+    chosen on synthetic families and noise, see ``figures/learner_families.md``.
 
     The best of several candidates always looks good on few samples, even if features and labels
     have nothing to do with each other. The test takes this into account. In pure noise the search
@@ -325,6 +325,7 @@ class MetricLearnerCV(FoldsMixin, HasGraph, MetaEstimatorMixin, BaseMetricLearne
                         race.add(place, test, scores)
                         of_folds[fold, place], seconds[fold, place] = scores.mean(), fit.seconds
                         starts[place] = fit.start
+                race.keep_best(owners)
                 race.drop(_ERRORS, spared=plain)
                 if self.verbose:
                     standing = ", ".join(

@@ -2,6 +2,7 @@
 
 import pickle
 import time
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,11 @@ def test_candidates_leave_by_paired_standard_errors() -> None:
         race.add(place, np.arange(50), common + gain + noise[place % 3])
     race.drop(1.0, spared=2)
     assert race.is_in.tolist() == [True, False, True, True]
+    other = deepcopy(race)
+    other.keep_best(np.array([0, 0, 1, 1]))  # of equal ones the first, of two objectives
+    assert other.is_in.tolist() == [True, False, False, True]
+    other.keep_best(np.array([0, 0, 0, 0]))
+    assert other.is_in.tolist() == [True, False, False, False]
     assert race.best == 0  # of equal ones the first
     race.add(3, np.arange(50, 60), np.full(10, 9.0))
     assert race.best == 3
