@@ -103,6 +103,17 @@ class TestFiles:
         with pytest.raises(FileNotFoundError, match=r"run\.npz"):
             gda.Result.load(tmp_path / "run")
 
+    @pytest.mark.parametrize("bound", [None, -np.inf])
+    def test_saved_bounds(self, closed: gda.Result, tmp_path: Path, bound: float | None) -> None:
+        gap = None if bound is None else 0.25
+        rows = tuple(replace(row, lower_bound=bound, relative_gap=gap) for row in closed.trace)
+        trace = gda.trace.Trace(rows, closed.trace.left_ends.copy())
+        other = replace(closed, lower_bound=bound, trace=trace)
+        loaded = gda.Result.load(other.save(tmp_path / "run.npz"))
+        assert loaded == other != closed
+        assert loaded.lower_bound == bound
+        assert loaded.gap == (None if bound is None else closed.objective - bound)
+
     def test_equality_sees_every_part(self, of_atoms: gda.Result) -> None:
         names, trace = ("block", "objective", "lower_bound", "atoms"), of_atoms.trace
         others: list[dict[str, Any]] = [

@@ -107,17 +107,20 @@ def solve_program(
     defaults: dict[str, Any] = {"warm_start": False}
     if gap is not None and entry.share_of_gap:
         defaults |= tolerance_options(solver, max(entry.share_of_gap * gap, _LEAST_ACCURACY))
-    of_user, left = side_by_side(solver, solver_opts or {}), time_limit
-    for opinion in ({}, entry.second_opinion) if entry.second_opinion else ({},):
-        options, limit = {**defaults, **opinion, **of_user}, None
+    user_options, left = side_by_side(solver, solver_opts or {}), time_limit
+    attempts: list[Mapping[str, Any]] = [{}]
+    if entry.second_opinion:
+        attempts.append(entry.second_opinion)
+    for attempt in attempts:
+        options, limit_option = {**defaults, **attempt, **user_options}, None
         if left is not None and entry.time_limit and entry.time_limit not in options:
-            limit = entry.time_limit  # else it has none, or the user's counts
-            options[limit] = max(left, _LEAST_LIMIT)
+            limit_option = entry.time_limit  # else it has none, or the user's counts
+            options[limit_option] = max(left, _LEAST_LIMIT)
         try:
             if isolate or entry.alone:
-                answer = _solve_isolated(problem, solver, options, clock, limit, left)
+                answer = _solve_isolated(problem, solver, options, clock, limit_option, left)
             else:
-                answer = _solve_here(problem, solver, options, clock, limit)
+                answer = _solve_here(problem, solver, options, clock, limit_option)
         except BaseException as error:  # solvers raise errors of any kind
             if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                 raise  # an interrupt; a panic of Clarabel, which is written in Rust, is caught
@@ -144,11 +147,11 @@ def _solve_here(
     solver: str,
     options: Mapping[str, Any],
     watch: Stopwatch,
-    limit: str | None = None,
+    limit_option: str | None = None,
 ) -> Answer:
     """Solve in this process, and return how it ended.
 
-    The option `limit` gets the seconds that canonicalising leaves.
+    The option `limit_option` gets the seconds that canonicalising leaves.
     """
     began = time.perf_counter()
     # Otherwise a solve that does nothing would keep the last answer.
@@ -168,9 +171,9 @@ def _solve_here(
     watch.lap("write")
     data, chain, inverse = problem.get_problem_data(solver, **of_cvxpy, solver_opts=inner)
     watch.lap("canonicalize")
-    if limit is not None:
-        place = inner if limit in inner else inner[entry.inside]
-        place[limit] = max(place[limit] - (time.perf_counter() - began), _LEAST_LIMIT)
+    if limit_option is not None:
+        place = inner if limit_option in inner else inner[entry.inside]
+        place[limit_option] = max(place[limit_option] - (time.perf_counter() - began), _LEAST_LIMIT)
     verbose = of_cvxpy.get("verbose", False)
     solution = chain.solve_via_data(problem, data, warm_start, verbose, inner)
     watch.lap("solve")
@@ -196,7 +199,7 @@ def _solve_isolated(
     solver: str,
     options: Mapping[str, Any],
     watch: Stopwatch,
-    limit: str | None,
+    limit_option: str | None,
     time_limit: float | None,
 ) -> Answer:
     """Solve in the worker, which holds the compiled problem; the values are set here."""
@@ -212,7 +215,7 @@ def _solve_isolated(
         values,
         solver,
         dict(options),
-        limit,
+        limit_option,
         time_limit=time_limit,
         alone=entry_of(solver).alone,
     )
@@ -226,14 +229,18 @@ def _solve_isolated(
 
 
 def _solve_in_worker(
-    pickled: bytes, values: list[Any], solver: str, options: dict[str, Any], limit: str | None
+    pickled: bytes,
+    values: list[Any],
+    solver: str,
+    options: dict[str, Any],
+    limit_option: str | None,
 ) -> tuple[Answer, list[Any], list[Any]]:
     """Solve in the worker; return how it ended, and the values of all variables and duals."""
     watch = Stopwatch()
     problem = _held.get(pickled, lambda: _unpickle(pickled))
     for parameter, value in zip(problem.parameters(), values, strict=True):
         parameter.value = value
-    answer = _solve_here(problem, solver, options, watch, limit)
+    answer = _solve_here(problem, solver, options, watch, limit_option)
     variables = [variable.value for variable in problem.variables()]
     duals = [dual.value for dual in _dual_variables(problem)]
     watch.lap("unpack")

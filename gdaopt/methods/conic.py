@@ -87,6 +87,8 @@ class ConicMethod(ProgramMethod):
         assert options is not None
         failures: list[InfeasibleProblemError | SolverFailedError] = []
         for solver in (options.solver, *options.fallback):
+            if failures and context.is_over:
+                continue
             try:
                 answer = solve_program(
                     program,

@@ -18,6 +18,7 @@ from gdaopt.objectives.base import Objective
 from gdaopt.objectives.matrix_point import MatrixLine, MatrixPoint
 from gdaopt.objectives.protocol import Expression, Terms
 from gdaopt.objectives.round_off import RoundOff, assumed_round_off
+from gdaopt.support.deadline import check_time
 from gdaopt.support.text import shortened
 from gdaopt.support.validation import (
     FloatArray,
@@ -155,6 +156,7 @@ class DensePoint(MatrixPoint):
         here = atoms.quadratic_forms(self._gradient)
         rows = []
         for k in range(len(atoms)):
+            check_time()
             for length in (step, -step):  # if one of them leaves Q's domain
                 moved = atoms[k : k + 1].added_to(self.metric, np.array([length]))
                 there = atoms.quadratic_forms(self.objective.gradient(moved))

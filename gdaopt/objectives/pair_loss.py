@@ -21,7 +21,7 @@ NEGLIGIBLE = 1e-9
 """Second derivatives hardly change a Newton step by this share of the largest in a tile."""
 
 _FEW_ROWS = 32
-"""Of so few, BLAS multiplies two small matrices faster than one large by its own transpose."""
+"""Up to so many rows, two small matrices are multiplied faster than a large one by its own."""
 _SMALL = 800_000  # multiplications: for products of at most 100³ OpenBLAS copies nothing
 _IN_CACHE = 2**17  # entries
 

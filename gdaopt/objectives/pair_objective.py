@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -173,13 +173,14 @@ class PairObjective(Objective, Generic[LossT]):
     def conic_bytes(self) -> float:
         return expression_bytes(self.pairs)
 
-    def squares(self) -> Iterator[FloatArray]:
-        """Yield ``‖d_p‖²`` for the pairs of each tile."""
+    def squares(self) -> PairValues:
+        """Return ``‖d_p‖²`` of all pairs."""
         features = self.pairs.features
         if self.is_sparse:
-            gram = (features @ features.T).toarray()
-            return self.pairs.products(Factors.of(gram, np.eye(self.n_samples)))
-        return self.pairs.products(Factors.of(features, features))
+            factors = Factors.of((features @ features.T).toarray(), np.eye(self.n_samples))
+        else:
+            factors = Factors.of(features, features)
+        return PairValues(partial(self.pairs.products, factors), is_kept=False)
 
     def subsample(self) -> PairObjective[DistanceLoss] | None:
         """Return the objective of a subsample; None if samples are few, or without `draw`."""

@@ -32,7 +32,7 @@ _LARGEST_SUM = 1e130  # in units of the shift: then the products of the terms ar
 class PairSums:
     """Sums over pairs at a metric; c are the derivatives by distances.
 
-    Of an exponential loss they are in units of ``exp(shift)``: of the largest term, or nearly so.
+    If the loss is exponential, they are in units of ``exp(shift)``: the largest term, or nearly.
 
     Attributes
     ----------

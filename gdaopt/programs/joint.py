@@ -195,10 +195,10 @@ class JointPolytope(Polytope):
     def row_use(self, edges: FloatArray) -> FloatArray:
         """Return how much of each row some weights of the edges use."""
         size, (first, second) = len(self.v), self.edges
-        taken = np.zeros(size)
-        taken += np.bincount(first, self.forward * edges, minlength=size)
-        taken += np.bincount(second, self.backward * edges, minlength=size)
-        return taken
+        use = np.zeros(size)
+        use += np.bincount(first, self.forward * edges, minlength=size)
+        use += np.bincount(second, self.backward * edges, minlength=size)
+        return use
 
     @cached_property
     def _bounds(self) -> tuple[FloatArray, FloatArray, FloatArray, Pattern]:

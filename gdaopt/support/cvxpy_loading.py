@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -38,23 +39,27 @@ class _Watcher(MetaPathFinder):
 
     def __init__(self, register: Callable[[], None]) -> None:
         self.register = register
+        self._asks_others = False
 
     def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+        self, name: str, _path: Sequence[str] | None, _target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return what the next finder says of CVXPY; its loader ends by the function."""
-        if name != "cvxpy":
+        """Return what the other finders say of CVXPY; its loader ends by the function."""
+        if name != "cvxpy" or self._asks_others:
             return None
-        finders = (finder for finder in sys.meta_path if finder is not self)
-        specs = (finder.find_spec(name, path, target) for finder in finders)
-        spec = next((spec for spec in specs if spec is not None), None)
+        self._asks_others = True  # which may ask all finders, this one included
+        try:
+            spec = find_spec(name)
+        finally:
+            self._asks_others = False
         if spec is not None and spec.loader is not None:
             load = spec.loader.exec_module
 
             def load_and_register(module: ModuleType) -> None:
                 load(module)
-                sys.meta_path.remove(self)
-                self.register()
+                if self in sys.meta_path:
+                    sys.meta_path.remove(self)
+                    self.register()
 
             vars(spec.loader)["exec_module"] = load_and_register
         return spec

@@ -174,6 +174,25 @@ def test_no_bound_is_above_the_value_where_all_prices_are_above_zero() -> None:
     assert found.lower_bound == found.value == 0
 
 
+@pytest.mark.parametrize("seed", [0, 2])
+def test_bounds_of_a_search_never_fall(seed: int) -> None:
+    case = RandomCase(seed)
+    problem, size = case.problem, case.free.n_features
+    assert problem.rows is not None
+    gradient = random_symmetric(np.random.default_rng(seed), size)
+    bounds = list[float]()
+
+    def ends(value: float, bound: float) -> bool:
+        bounds.append(bound)
+        return False
+
+    program = LinearProgram(problem.feasible_set, problem.rows, gradient=gradient)
+    found = program.solve(*problem.members.centre, ends)
+    assert len(bounds) > 2
+    assert bounds == sorted(bounds)
+    assert found.lower_bound == bounds[-1]
+
+
 @pytest.mark.parametrize("trace_bound", [1e-200, 1.0, 1e200])
 @pytest.mark.parametrize("size", [1e-320, 1e-307, 1e-100, 1e100, 1e300])
 def test_costs_of_any_size_are_met_or_refused(trace_bound: float, size: float) -> None:

@@ -112,6 +112,27 @@ def penalised(seed: int, size: int, alpha: float) -> FloatArray:
     return covariance
 
 
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+@pytest.mark.parametrize("is_masked", [False, True])
+def test_pieces_make_the_whole(seed: int, alpha: float, is_masked: bool) -> None:
+    size = 12
+    S = penalised(seed, size, alpha)
+    allowed = np.random.default_rng(seed).random((size, size)) < 0.6
+    mask = EdgeMask.of(allowed | allowed.T) if is_masked else None
+    found = most_likely_metric(S, mask, tolerance=1e-13)
+    log_det = gda.LogDet(S)
+    problem = gda.MetricProblem(log_det, gda.GraphMetrics(1e5, 0.0, edges=mask))
+    whole = gda.solve(problem, "projected-newton", tolerance=1e-13)
+    np.testing.assert_allclose(found.result.metric, whole.metric, atol=1e-6)
+    assert log_det.value(found.result.metric) == pytest.approx(whole.objective, abs=1e-9)
+    assert found.result.objective == pytest.approx(whole.objective, abs=1e-9)
+    assert found.result.gap is not None
+    assert 0 <= found.result.gap < 1e-9
+    np.testing.assert_allclose(found.covariance, np.linalg.inv(found.result.metric), atol=1e-7)
+    np.testing.assert_allclose(np.diagonal(found.covariance), np.diagonal(S), rtol=1e-7)
+
+
 def test_the_pieces_are_small() -> None:
     counts = [most_likely_metric(penalised(0, 30, alpha)) for alpha in (0.0, 0.6, 10.0)]
     assert [found.n_blocks for found in counts] == sorted(found.n_blocks for found in counts)
@@ -155,6 +176,27 @@ def test_twins() -> None:
     assert optimum - 1e-13 < result.lower_bound <= optimum
     assert value <= result.objective <= value + 0.05
     np.testing.assert_array_equal(model.covariance_, S)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e100])
+@pytest.mark.parametrize("digit", [2, 8, 12, 14])
+def test_a_path_of_nearly_equal_features(digit: int, unit: float) -> None:
+    """The gap is of second order in the round-off of the metric."""
+    rng, size = np.random.default_rng(digit), 5
+    roots = rng.uniform(0.5, 2, size) * [1, unit, 1, 1 / unit, 1]
+    S, edges = np.diag(roots**2), [(k, k + 1) for k in range(size - 1)]
+    for i, j in edges:
+        S[i, j] = S[j, i] = (1 - 10.0**-digit) * roots[i] * roots[j]
+    found = most_likely_metric(S, EdgeMask.of(edges))
+    optimum, value = digits.optimum_of_forest(S, edges), digits.likelihood(S, found.result.metric)
+    assert found.result.lower_bound is not None
+    assert optimum - 1e-11 < found.result.lower_bound <= optimum <= value
+    assert -1e-11 <= found.result.objective - value <= 3 * (value - optimum) + 1e-11
+    assert found.result.gap is not None
+    assert found.result.gap <= (300 * 10.0 ** (digit - 16)) ** 2 + 1e-11
+    assert (found.result.status == "converged") is (found.result.gap <= size * 1e-6)
+    np.testing.assert_allclose(np.diagonal(found.covariance), np.diagonal(S), rtol=1e-15)
+    np.testing.assert_allclose(found.covariance[tuple(np.transpose(edges))], np.diag(S, 1), 1e-15)
 
 
 def two_triangles(entry: float) -> FloatArray:

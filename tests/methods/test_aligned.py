@@ -1,5 +1,6 @@
 """The alternation and the joint method: invariants at every state, floors, rounds, their ends."""
 
+from dataclasses import replace
 from itertools import pairwise, product
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 import gdaopt as gda
-from gdaopt.linalg.gershgorin import left_ends
+from gdaopt.linalg.gershgorin import Alignment, align, left_ends
 from gdaopt.methods import aligned
 from gdaopt.status import MADE_NO_PROGRESS
 from gdaopt.support.validation import FloatArray
@@ -162,6 +163,22 @@ def test_realign_every(align: str, realign_every: int | None, period: int) -> No
         assert (state.v is before.v) == (not begins)
     expected = [2 / ((state.iteration - 1) % period + 2) for state in states[1:]]
     assert [state.step for state in states[1:]] == expected
+
+
+def test_a_vector_that_leaves_a_left_end_too_low_ends_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No polytope has the current metric inside then."""
+
+    def stray(metric: FloatArray, *rest: Any, **options: Any) -> Alignment:
+        v = np.geomspace(1.0, 1e6, len(metric))
+        return replace(align(metric, *rest, **options), v=v, left_ends=left_ends(metric, v))
+
+    monkeypatch.setattr(aligned, "align", stray)
+    path = 0.6 * np.eye(13) - 0.25 * (np.eye(13, k=1) + np.eye(13, k=-1))
+    result = gda.solve(wine(), "alternating", solver="analytic", initial=path)
+    assert (result.status, result.iterations) == ("solver_failed", 0)
+    assert "below the smallest eigenvalue allowed" in result.message
 
 
 def test_by_gradient_no_eigenvector_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -248,6 +248,10 @@ def test_all_attempts_share_the_time(stub: Stub) -> None:
     assert first <= 5.0
     assert second <= first - 0.2
     assert third <= second - 0.2
+    stub.calls.clear()
+    with pytest.raises(gda.errors.GdaoptError, match="HIGHS calls the diagonal program infeasible"):
+        Program(options).solve(cost, polytope, time_limit=0.3)
+    assert [call["solver"] for call in stub.calls] == ["HIGHS", "HIGHS"]  # no time is left
 
 
 # --- Answers of conic solvers --------------------------------------------------------------------

@@ -15,8 +15,9 @@ from gdaopt.linalg.atoms import Atoms
 from gdaopt.linalg.projection import project_on_intersection
 from gdaopt.linalg.spectrum import smallest_eigenpairs, smallest_eigenvalue
 from gdaopt.master.weights import find_best_weights
+from gdaopt.objectives.pair_objective import PairObjective
 from gdaopt.objectives.pairs import ListedPairs, RectanglePairs
-from gdaopt.objectives.pairs.pairs import Factors
+from gdaopt.objectives.pairs.pairs import PairValues
 from gdaopt.objectives.pairs.signal_pairs import signal_pairs
 from gdaopt.support import deadline
 from gdaopt.support.deadline import (
@@ -117,18 +118,16 @@ LISTED_PAIRS = ListedPairs(X, np.array([0, 1]), np.array([2, 3]), np.ones(2))
 
 
 @pytest.mark.parametrize("pairs", [SIGNAL_PAIRS, LISTED_PAIRS], ids=["signal", "listed"])
-@pytest.mark.parametrize("name", ["scatter", "scatter_diagonal", "laplacian"])
-def test_passes_over_pairs_ask(pairs: RectanglePairs | ListedPairs, name: str) -> None:
-    factors = Factors.of(X, X)
-    coefficients = list(pairs.products(factors))
-    with until(PASSED):
-        for call in (
-            lambda: getattr(pairs, name)(coefficients),
-            lambda: list(pairs.products(factors)),
-            lambda: list(pairs.log_weights or ()),
-        ):
-            with pytest.raises(gda.errors.TimeLimitError):
-                call()
+@pytest.mark.parametrize("is_kept", [False, True], ids=["recomputed", "kept"])
+def test_passes_over_pairs_ask(pairs: RectanglePairs | ListedPairs, is_kept: bool) -> None:
+    distances = PairValues(lambda: pairs.distances(np.eye(2)), is_kept)
+    weights, objective = pairs.log_weights, PairObjective(pairs, gda.GLR(X, z).loss)
+    assert weights is not None
+    for _ in range(2):  # numbers that are kept are gone through as well
+        for values in (distances, weights, objective.squares()):
+            with until(PASSED), pytest.raises(gda.errors.TimeLimitError):
+                list(values)
+            list(values)
 
 
 @pytest.mark.parametrize("memory_limit", [1, 2**28], ids=["recomputed", "kept"])

@@ -21,7 +21,7 @@ from gdaopt.linalg.samples import (
 )
 from gdaopt.sets import FeasibleSet
 from gdaopt.support.validation import FloatArray
-from gdaopt.wide import pricing, screening
+from gdaopt.wide import pricing, scatter, screening
 from gdaopt.wide.scatter import ScatterMatrix
 from tests.helpers import random_symmetric
 from tests.methods.run_cases import before_each
@@ -81,9 +81,11 @@ def identity(entries: FloatArray, _rows: IndexArray, _columns: IndexArray) -> Fl
 
 @pytest.fixture(params=[(2, 3, 2), (192, 512, 256)], ids=["small blocks", "blocks"])
 def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also with blocks so small that there are many."""
+    """Also with blocks so small that there are many, and bounds of prices without eigenvalues."""
     for name, value in zip(("_TOP", "_ROWS", "_COLUMNS"), request.param, strict=True):
         monkeypatch.setattr(screening, name, value)
+    if request.param[0] == 2:
+        monkeypatch.setattr(scatter, "_MOST_DECOMPOSED", 1)
 
 
 @pytest.mark.usefixtures("blocks")

@@ -1,4 +1,4 @@
-"""Feature graph learning: against numbers of the loop written out, its conditions, hard input."""
+"""Feature graph learning: against the loop written out, its conditions, hard input."""
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from gdaopt.estimators.baselines.feature_graph import (
     _Diagonal,
 )
 from gdaopt.support.validation import FloatArray
+from tests.estimators.baselines.literal_feature_graph import literal_fit
 
 
 def z_scored(name: str, positive: str, every: int = 2) -> tuple[FloatArray, FloatArray]:
@@ -23,23 +24,19 @@ def z_scored(name: str, positive: str, every: int = 2) -> tuple[FloatArray, Floa
 
 
 @pytest.mark.parametrize(
-    ("name", "positive", "every", "inner_tolerance", "values"),
-    [
-        ("iris", "setosa", 20, 1e-2, (476, 1.986543367932e-3, 1.934987617185e-4, 6.407783618542)),
-        ("iris", "versicolor", 15, 1e-3, (198, 0.5937242519069, 0.2171135106467, 5.785763339495)),
-        ("wine", "class_1", 25, 1e-2, (486, 6.849951790685e-3, 7.923877728054e-4, 9.996542047196)),
-    ],
+    ("name", "positive", "every", "inner_tolerance"),
+    [("iris", "setosa", 20, 1e-2), ("iris", "versicolor", 15, 1e-3), ("wine", "class_1", 25, 1e-2)],
 )
-def test_its_steps_are_those_of_the_loop_written_out(
-    name: str, positive: str, every: int, inner_tolerance: float, values: tuple[float, ...]
+def test_it_is_the_loop_written_out(
+    name: str, positive: str, every: int, inner_tolerance: float
 ) -> None:
-    """The numbers are those of the published loop, by its formulas with loops over pairs."""
     X, z = z_scored(name, positive, every)
     X = X[:, :5]
+    metric, history = literal_fit(X, z, inner_tolerance=inner_tolerance)
     learner = FeatureGraphLearning(X.shape[1], inner_tolerance=inner_tolerance).fit(X, z)
-    objective, entries = learner.objective_, np.abs(learner.metric_).sum()
-    middle = objective[len(objective) // 2]
-    assert (len(objective), middle, objective[-1], entries) == pytest.approx(values, rel=1e-9)
+    assert len(history) == len(learner.objective_) > 10
+    np.testing.assert_allclose(learner.objective_, history, rtol=1e-9)
+    np.testing.assert_allclose(learner.metric_, metric, atol=1e-9)
 
 
 def test_a_step_that_is_too_large_is_halved() -> None:
