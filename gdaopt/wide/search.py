@@ -26,7 +26,9 @@ _FEW = 250  # features that a search begins with, and that join at most
 _MOST = 4000  # features of an optimum
 _LEVELS = 2**13, 2**16  # the strongest features, among which the first are looked for
 _MUCH_MORE = 4  # times as many features are worth a level of their own
-_SHARE = 0.3  # a share of the tolerance: how accurate the optimum over a few features is
+_SHARE_OF_GAP = 0.1  # over all features: how accurate the next optimum over a few of them is
+_SHARE = 0.3  # a share of the tolerance, which is accurate enough
+_ROUGHEST = 100.0  # times the tolerance: the first optimum
 _ROUGH = 10.0  # times the tolerance, while not all features are looked at
 _FINER = 0.1  # times the share, if no feature is missing and the gap is too large
 _FINEST = 1e-4
@@ -55,7 +57,7 @@ class Search:
     ) -> None:
         self.whole = ManyFeatures(problem)
         self._method = method
-        self._share = _SHARE
+        self._share, self._gap = _SHARE, np.inf  # in units of the tolerance
         feasible_set, size = self.whole.feasible_set, self.whole.size
         above_floor = feasible_set.trace_bound / size - self.whole.floor
         _, gradient = self.whole.at(above_floor * self.whole.gram)
@@ -82,7 +84,7 @@ class Search:
     @property
     def share(self) -> float:
         """How accurate the next optimum is to be, as a share of the tolerances."""
-        return self._share if self._is_complete else self._share * _ROUGH
+        return max(self._share, min(_SHARE_OF_GAP * self._gap, _ROUGHEST))
 
     def _take(self, features: IndexArray) -> None:
         self.features = features
@@ -114,8 +116,8 @@ class Search:
                     self.end = self._converged(self.certificate)
                     return
             missing = self._missing(member.prices, member.held / whole.budget)
-            is_rough = member.gap > _ROUGH * self._method.allowed_gap(member.value)
-            if self._is_complete or (len(missing) and is_rough):
+            self._gap = member.gap / (self._method.allowed_gap(member.value) or np.inf)
+            if self._is_complete or (len(missing) and self._gap > _ROUGH):
                 break
             del self._levels[0]
             self._pricing = self._pricing_of_level()
