@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
-from sklearn.datasets import load_svmlight_file
 
 from gdaopt.datasets.dataset import Dataset
 from gdaopt.errors import InvalidInputError
@@ -120,6 +119,8 @@ def _strip_packing(path: Path) -> Path:
 def _read(
     path: Path, n_features: int | None = None, zero_based: bool | None = None
 ) -> tuple[csr_array, FloatArray, int]:
+    from sklearn.datasets import load_svmlight_file  # on demand: it takes a second
+
     try:
         table, labels = load_svmlight_file(os.fspath(path), zero_based=True)
     except (OSError, EOFError, zlib.error) as error:
@@ -159,6 +160,8 @@ def _texts(labels: FloatArray) -> npt.NDArray[np.str_]:
 
 
 def _has_several_labels(path: Path) -> bool:
+    from sklearn.datasets import load_svmlight_file  # on demand: it takes a second
+
     try:
         _, labels = load_svmlight_file(os.fspath(path), multilabel=True)
     except (ValueError, OverflowError):
