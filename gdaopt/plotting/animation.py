@@ -12,7 +12,7 @@ import numpy as np
 
 from gdaopt.errors import InvalidInputError
 from gdaopt.linalg import gershgorin
-from gdaopt.plotting.arguments import as_drawn
+from gdaopt.plotting.arguments import as_drawn, feature_names
 from gdaopt.plotting.convergence import convergence
 from gdaopt.plotting.discs import align_discs, discs
 from gdaopt.plotting.graph import graph
@@ -54,7 +54,7 @@ def animate(
         The file to write: a ``.gif``, an ``.html`` with buttons, or an ``.mp4``, for which the
         program ffmpeg is needed.
     names : sequence of K str, optional
-        Feature names, for discs and graphs.
+        Feature names, which discs and graphs show.
     frames_per_second : float, optional
         How quickly it runs.
 
@@ -66,7 +66,8 @@ def animate(
     Raises
     ------
     InvalidInputError
-        For a run that has not kept its metrics, another ending of the file, or without ffmpeg.
+        For a run that has not kept its metrics, names that do not fit, another ending of the file,
+        or without ffmpeg.
 
     Examples
     --------
@@ -84,6 +85,7 @@ def animate(
     check_name("what", what, _SIZES)
     rate = number("frames_per_second", frames_per_second, above=0)
     file = None if path is None else _check_path(path)
+    names = None if names is None else feature_names(names, run.n_features)
     count = min(len(run.trace), _MOST_FRAMES)
     rows = np.unique(np.linspace(0, len(run.trace) - 1, count).round().astype(int)).tolist()
     figure = pyplot.figure(figsize=_SIZES[what], layout="constrained")

@@ -24,8 +24,8 @@ from tests.covering import chosen
 from tests.fuzz.constrained import SORTS, Constrained, ConstrainedIngredients
 from tests.fuzz.constrained_judge import Judged, stalls_early
 
-FEW = {None: range(26, 46), "tiny": range(10), "nearly dependent": range(6, 9)}
-"""Seeds of the default suite: about two seconds for all that are drawn, one for each other sort."""
+FEW = {None: range(26, 38), "tiny": range(10), "nearly dependent": range(6, 9)}
+"""Seeds of the default suite: about one second for all that are drawn, one for each other sort."""
 
 CHUNKS, CHUNK = 60, 20  # of the slow and the thorough tests
 NAMED, NAMED_CHUNKS = ("free", "tiny", "nearly dependent"), 20  # sorts that are drawn by name
@@ -53,12 +53,11 @@ def test_few(sort: str | None) -> None:
 
 
 Problem = tuple[str | None, int]
-WRONG: list[Problem] = [(None, seed) for seed in (1066, 1562, 1886, 2010, 8375)]
+WRONG: list[Problem] = [(None, seed) for seed in (1066, 1562)]
 WRONG += [("tiny", seed) for seed in (62, 103, 195, 200, 202, 274, 392, 402, 440, 538)]
-WRONG += [("nearly dependent", seed) for seed in (73, 90, 95, 249, 393, 6033, 7313)]
-SLOWER: list[Problem] = [
-    ("nearly dependent", seed) for seed in (71, 74, 214, 255, 278, 290, 325, 8004)
-]
+WRONG += [("nearly dependent", seed) for seed in (73, 90, 95, 249, 393, 6033)]
+SLOWER: list[Problem] = [(None, seed) for seed in (1886, 2010, 8375)]
+SLOWER += [("nearly dependent", seed) for seed in (71, 74, 214, 255, 278, 290, 325, 7313, 8004)]
 """Problems that once never ended, or worse than before, left the rows, were refused, or warned."""
 
 

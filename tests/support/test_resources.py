@@ -1,7 +1,5 @@
 """Threads and memory: the order of what threads find, deadlines, errors, and what does not fit."""
 
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -72,19 +70,3 @@ def test_a_limit_of_the_container_counts(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert free_memory() == 600
     (tmp_path / "memory.max").write_text("max\n")
     assert free_memory() > 600
-
-
-@pytest.mark.parametrize(
-    "imports",
-    [
-        "import cvxpy, gdaopt",
-        "import gdaopt, cvxpy",
-        "import gdaopt; gdaopt.GraphMetrics; import cvxpy",
-        "import gdaopt; import cvxpy.expressions.variable",
-        "import gdaopt; gdaopt.lmi; import cvxpy",
-    ],
-)
-def test_the_solve_methods_are_registered(imports: str) -> None:
-    code = f"{imports}; print(*sorted(cvxpy.Problem.REGISTERED_SOLVE_METHODS))"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.split() == ["discs", "gdaopt"]
