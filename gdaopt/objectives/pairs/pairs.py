@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
@@ -54,7 +53,8 @@ class Tile(NamedTuple):
     @property
     def n_pairs(self) -> int:
         """The number of its pairs."""
-        return math.prod(self.shape)
+        rows, columns = self
+        return (rows.stop - rows.start) * (columns.stop - columns.start)
 
 
 LogWeight = Callable[["Pairs"], Iterator[FloatArray]]

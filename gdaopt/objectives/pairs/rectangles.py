@@ -90,8 +90,9 @@ class RectanglePairs(Pairs):
         return cls(features, rectangles)
 
     def samples(self, tile: Tile) -> tuple[IndexArray, IndexArray]:
-        rows, columns = (np.arange(side.start, side.stop) for side in (tile.rows, tile.columns))
-        return rows[:, None], columns[None]
+        rows, columns = tile
+        left, right = np.arange(rows.start, rows.stop), np.arange(columns.start, columns.stop)
+        return left[:, None], right[None]
 
     def products(self, factors: Factors) -> Iterator[FloatArray]:
         for tile in self.tiles:
