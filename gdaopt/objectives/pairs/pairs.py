@@ -54,7 +54,8 @@ class Tile(NamedTuple):
     def n_pairs(self) -> int:
         """The number of its pairs."""
         rows, columns = self
-        return (rows.stop - rows.start) * (columns.stop - columns.start)
+        n_pairs: int = (rows.stop - rows.start) * (columns.stop - columns.start)
+        return n_pairs
 
 
 LogWeight = Callable[["Pairs"], Iterator[FloatArray]]
