@@ -129,6 +129,7 @@ def of_sort(sort: str, **others: Any) -> ConstrainedIngredients:
     return replace(own, **(calm | others))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("kind", ["graph", "sdd"])
 @pytest.mark.parametrize("sort", [sort for sort in SORTS if sort != "barely infeasible"])
 def test_calm_problems_have_no_faults(sort: str, kind: str) -> None:

@@ -35,7 +35,7 @@ def stats(problem: cp.Problem) -> Any:
     return problem.solver_stats
 
 
-@pytest.mark.parametrize("seed", chosen(range(300), default=range(20), slow=range(80)))
+@pytest.mark.parametrize("seed", chosen(range(300), default=range(10), slow=range(80)))
 def test_random_models_have_the_values_statuses_and_duals_of_a_conic_solver(seed: int) -> None:
     model = RandomModel(seed)
     value = model.problem.solve(method="gdaopt", tolerance=1e-8)

@@ -60,10 +60,9 @@ def problem(name: str, feasible_set: type[Any] = gda.GraphMetrics) -> gda.Metric
         ("mcml", gda.GraphMetrics),
         ("real", gda.DiagonalMetrics),
         ("sum", gda.GraphMetrics),
-        ("glr", gda.PositiveDefiniteMetrics),
         *(
             pytest.param(name, gda.PositiveDefiniteMetrics, marks=pytest.mark.slow)
-            for name in ("mcml", "sum", "real")
+            for name in ("glr", "mcml", "sum", "real")
         ),
     ],
 )

@@ -135,6 +135,7 @@ def case(
 EVERYWHERE = list(product([*FAULTS, *CONTRADICTIONS], sorted(METHODS)))
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(
     ("fault", "method", "objective_name", "set_name"),
     [  # objectives and sets take turns

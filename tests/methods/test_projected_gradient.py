@@ -99,6 +99,7 @@ def test_a_gradient_of_zero_ends_the_run() -> None:
     assert (result.status, result.iterations, result.objective) == ("converged", 0, 0.0)
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize(("kind", "floor"), HULLS)
 def test_clipping_is_no_projection_and_the_certificate_says_so(kind: str, floor: float) -> None:
     problem = small(kind, floor)

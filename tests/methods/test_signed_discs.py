@@ -68,6 +68,7 @@ def test_the_joint_program_is_that_of_the_left_ends(seed: int) -> None:
 # --- Greedy colours ------------------------------------------------------------------------------
 
 
+@pytest.mark.covering(1)
 @pytest.mark.parametrize("name", ["sdd", "partial", "masked"])
 @pytest.mark.parametrize("solver", ["analytic", "HIGHS"])
 def test_greedy_colours_are_a_balanced_graph(name: str, solver: str) -> None:

@@ -18,6 +18,7 @@ from gdaopt.linalg.gershgorin import comparison_matrix, left_ends
 from gdaopt.linalg.spectrum import component_eigenvalues
 from gdaopt.status import MADE_NO_PROGRESS
 from gdaopt.support.validation import FloatArray
+from tests.covering import chosen
 from tests.helpers import random_metric
 from tests.methods.run_cases import WAYS
 from tests.methods.run_cases import solve as run
@@ -272,7 +273,9 @@ EXTREMES: dict[str, ExtremeCase] = {
 }
 
 
-@pytest.mark.parametrize("name", EXTREMES)
+@pytest.mark.parametrize(
+    "name", chosen(EXTREMES, default={*EXTREMES} - {"values by weights"}, slow=EXTREMES)
+)
 def test_what_leaves_floating_point_ends_a_run_at_the_best_metric_before(name: str) -> None:
     make, feasible_set, rows, method = EXTREMES[name]
     problem = gda.MetricProblem(make(), feasible_set, rows)

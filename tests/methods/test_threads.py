@@ -95,7 +95,7 @@ def test_small_products_have_one_thread_inside_of_runs(
 
 
 @pytest.mark.usefixtures("two")
-@pytest.mark.parametrize(("n_samples", "inside"), [(30, 1), (400, 2)])
+@pytest.mark.parametrize(("n_samples", "inside"), [(30, 1), (340, 2)])
 def test_many_features_of_few_samples_have_one_thread(
     n_samples: int, inside: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

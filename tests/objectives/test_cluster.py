@@ -144,6 +144,7 @@ def test_a_closed_scheduler_is_an_error(closed: str, monkeypatch: pytest.MonkeyP
         client.close()
 
 
+@pytest.mark.slow
 def test_a_copy_computes_on_its_own_machine(client: Any) -> None:
     glr = gda.GLR(X, Z).distributed(client)
     copied = pickle.loads(pickle.dumps(glr))
