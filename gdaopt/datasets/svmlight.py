@@ -116,13 +116,17 @@ def _strip_packing(path: Path) -> Path:
     return path.with_suffix("") if path.suffix in (".gz", ".bz2") else path
 
 
+def _load(path: Path, **options: bool) -> Any:
+    from sklearn.datasets import load_svmlight_file  # on demand: it takes a second
+
+    return load_svmlight_file(os.fspath(path), **options)
+
+
 def _read(
     path: Path, n_features: int | None = None, zero_based: bool | None = None
 ) -> tuple[csr_array, FloatArray, int]:
-    from sklearn.datasets import load_svmlight_file  # on demand: it takes a second
-
     try:
-        table, labels = load_svmlight_file(os.fspath(path), zero_based=True)
+        table, labels = _load(path, zero_based=True)
     except (OSError, EOFError, zlib.error) as error:
         raise InvalidInputError(f"{path} cannot be read: {reason(error)}") from error
     except (ValueError, OverflowError) as error:
@@ -160,10 +164,8 @@ def _texts(labels: FloatArray) -> npt.NDArray[np.str_]:
 
 
 def _has_several_labels(path: Path) -> bool:
-    from sklearn.datasets import load_svmlight_file  # on demand: it takes a second
-
     try:
-        _, labels = load_svmlight_file(os.fspath(path), multilabel=True)
+        _, labels = _load(path, multilabel=True)
     except (ValueError, OverflowError):
         return False
     return max(map(len, labels)) > 1

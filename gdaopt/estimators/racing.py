@@ -48,18 +48,20 @@ class Race:
     @property
     def best(self) -> int:
         """The candidate of the best mean score among those in the race; of several the first."""
-        mean = np.where(self.is_in, means(self.scores), -np.inf)
-        return int((mean >= mean.max() - _ROUND_OFF).argmax())
+        return self._best_among(np.arange(len(self.is_in)))
+
+    def _best_among(self, candidates: npt.NDArray[np.intp]) -> int:
+        mean = np.where(self.is_in, means(self.scores), -np.inf)[candidates]
+        return int(candidates[(mean >= mean.max() - _ROUND_OFF).argmax()])
 
     def keep_best(self, groups: npt.NDArray[np.intp]) -> None:
         """Drop all but the best candidate of each group, whose numbers have shape (n_candidates,).
 
         Of several best ones it is the first.
         """
-        mean = np.where(self.is_in, means(self.scores), -np.inf)
         for group in range(groups.max() + 1):
             members = np.flatnonzero(groups == group)
-            self.is_in[members] &= members == members[mean[members].argmax()]
+            self.is_in[members] &= members == self._best_among(members)
 
     def drop(self, errors: float, spared: int | None = None) -> None:
         """Drop those that are more than so many standard errors behind the best, but for one."""

@@ -88,7 +88,7 @@ class ConicMethod(ProgramMethod):
         failures: list[InfeasibleProblemError | SolverFailedError] = []
         for solver in (options.solver, *options.fallback):
             if failures and context.is_over:
-                continue
+                continue  # to the first one's error
             try:
                 answer = solve_program(
                     program,

@@ -172,7 +172,7 @@ class Program:
         for backend in self.backends:
             left = None if time_limit is None else time_limit - (time.perf_counter() - start)
             if failures and left is not None and left <= 0:
-                break
+                break  # the first one's error counts
             try:
                 answer = backend.minimize(polytope, cost, watch, left)
                 answer = _read(answer, cost, polytope, watch)

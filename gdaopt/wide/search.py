@@ -116,7 +116,8 @@ class Search:
                     self.end = self._converged(self.certificate)
                     return
             missing = self._missing(member.prices, member.held / whole.budget)
-            self._gap = member.gap / (self._method.allowed_gap(member.value) or np.inf)
+            allowed = self._method.allowed_gap(member.value)
+            self._gap = member.gap / allowed if allowed else np.inf
             if self._is_complete or (len(missing) and self._gap > _ROUGH):
                 break
             del self._levels[0]
